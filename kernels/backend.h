@@ -1,10 +1,10 @@
 // The backend interface. A backend computes the steps of a plan; there are two, `cpu` (oneDNN and C
 // kernels of our own) and `vulkan`.
 //
-// A backend is one `const struct msc_backend_def`. The plan asks it how to group joints and which
-// layouts to use, then prepares each step once. The evaluator makes weight variants, allocates
-// buffers and runs steps. Results depend only on a step, its inputs and its weight variant, never
-// on threads, on the other runs of a call, or on earlier calls.
+// A backend is one `const struct msc_backend_def`. The planner asks the backend how to group joints
+// and which layouts to use, and lets it prepare each step once. The evaluator makes weight
+// variants, allocates buffers and runs steps. Results depend only on a step, its inputs and its
+// weight variant, never on threads, on the other runs of a call, or on earlier calls.
 //
 // A joint computes in integer arithmetic if its input and its weight are quantised to integers (the
 // input with one scale and zero point, the weight with at most one per output channel c) and every
@@ -21,8 +21,11 @@
 //
 // A bias may be rounded (graph/edit.h) to a step that equals t for every c, compared bit by bit. If
 // the input then has one scale and B + max |q_b| is below 2^31, the bias is added to the sum:
-// y = t * (float)(sum + q_b[c]). With any other rounding it is added as float32, b = (float)q_b *
-// step. So the bits of the output depend on neither the instructions used nor the backend.
+//
+//     y = t * (float)(sum + q_b[c])
+//
+// With any other rounding the bias is added as float32, b = (float)q_b * step. So the bits of the
+// output depend on neither the instructions used nor the backend.
 #ifndef MSC_KERNELS_BACKEND_H
 #define MSC_KERNELS_BACKEND_H
 

@@ -1,6 +1,6 @@
-// A plan: how a bound graph runs on a backend. It is made once for each signature of inputs, and
-// trials never change it. This header declares what backends read of a plan;
-// kernels/engine/planner.h makes plans.
+// A plan: how a bound graph runs on a backend. A plan is made once for each signature of inputs
+// (kernels/engine/signatures.h), and trials never change it. This header declares what backends
+// read of a plan; kernels/engine/planner.h makes plans.
 //
 // Joints are grouped into steps: an anchor (convolution, linear layer, pooling, …) with the
 // element-wise joints that follow it, or a chain of only element-wise joints. Results inside a step

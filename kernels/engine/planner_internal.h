@@ -25,7 +25,7 @@ struct msc_planner {
 // Finds the joints of the remainder: joints whose dims depend on computed data, or whose tensors
 // have no elements.
 void msc_planner__find_remainder(struct msc_planner *p);
-// Fills `members` for all other joints.
+// Fills `members` for all joints outside the remainder.
 enum msc_status msc_planner__group_joints(struct msc_planner *p);
 
 // Adds the values of the graph's inputs.

@@ -74,7 +74,7 @@ struct msc_id_list {
 // The progress of a trial.
 struct msc_progress {
     int64_t sinks_left;          // sink nodes still to finish, over all batches
-    int32_t failed_batch;        // lowest failed batch, or MSC_NO_ID
+    int32_t failed_batch;        // lowest index of a failed batch, or MSC_NO_ID
     int32_t failed_node;         // earliest node of that batch in which a failure arose
     bool is_over;                // skips further windows
     double macs_asked, macs_run; // summed over the batches evaluated for this trial

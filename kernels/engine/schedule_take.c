@@ -84,7 +84,7 @@ void msc_schedule__ready_roots(struct msc_schedule *s) {
 }
 
 // Packed weights stay in memory until their steps have run. If entries in use take half of the
-// memory, a thread packs weights ahead only if no other thread works.
+// memory, a thread packs weights before their step needs them only if no other thread works.
 static bool waits_for_memory(const struct msc_schedule *s, const struct msc_node *node) {
     const struct msc_cache *cache = s->options.cache;
     return !is_early_root(s, node) && cache->pinned_bytes > cache->pool.limit_bytes / 2 &&

@@ -112,7 +112,7 @@ enum msc_status msc_vk_add_controls(uint32_t **out, size_t *n_bytes,
 
 // vk_cache.c: loads and stores the driver's compiled pipelines on disk.
 enum msc_status msc_vk_cache_open(struct msc_vk *vk);
-void msc_vk_cache_close(struct msc_vk *vk); // writes the file if something was added
+void msc_vk_cache_close(struct msc_vk *vk); // writes the file if pipelines were added
 
 // ---- Commands ---------------------------------------------------------------------------------
 

@@ -52,7 +52,7 @@ struct msc_vk_stage {
     bool is_by_groups; // n is the number of workgroups
 };
 #define MSC_VK_JOINT_STAGES 3
-#define MSC_VK_JOINT_ABSENT MSC_VK_JOINT_OPERANDS // as an operand of a stage: zeros
+#define MSC_VK_JOINT_ABSENT MSC_VK_JOINT_OPERANDS // as an operand of a stage, it means zeros
 
 struct msc_vk_joint {
     struct msc_vk_stage stages[MSC_VK_JOINT_STAGES]; // added by the family

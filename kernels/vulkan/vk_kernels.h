@@ -146,8 +146,8 @@ struct msc_vk_bytes {
 };
 #define MSC_VK_BYTES_WORDS 5
 
-// These describe how to read bytes: as integers, as one digit of the integers (some of their bits,
-// kernels/lowering/digits.h), or as the numbers that they represent.
+// The next three functions describe how a shader reads bytes: as integers, as one digit of the
+// integers (some of their bits, kernels/lowering/digits.h), or as the numbers that they represent.
 struct msc_vk_bytes msc_vk_bytes_integer(const struct msc_view *in);
 struct msc_vk_bytes msc_vk_bytes_digit(const struct msc_view *in, int shift, int32_t mask);
 struct msc_vk_bytes msc_vk_bytes_value(const struct msc_view *in);

@@ -1,5 +1,5 @@
 // Matrix products of two operands, one of which may be constant, with any leading axes. The second
-// factor is copied into the layout in which the shaders read weights, padded to whole quads.
+// factor is copied into the layout in which the shaders read weights, padded to multiples of 4.
 // Products are computed in integer arithmetic if both factors are quantised to integers.
 #include "base/alloc.h"
 #include "kernels/lowering/lowering.h"
