@@ -56,7 +56,7 @@ struct place {
     int64_t channel;
 };
 
-// Finds the place of channel pair number `run` of the weight. Each branch gives the weight's channel
+// Finds the place of pair number `run` of the weight's channels. Each branch gives the weight's
 // dims: `all in` and `all out` count the channels of all groups, `in` and `out` those of one group.
 static struct place place_of(const struct msc_vk_conv_gemm *k, const struct msc_vk_gemm_weight *w,
                              int64_t taps, int64_t run) {
