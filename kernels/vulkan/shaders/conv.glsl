@@ -6,9 +6,9 @@
 // over channels. A linear layer or matrix product has a single tap. z counts groups, or products of
 // a batch.
 //
-// Bindings: 0 x, 1 w, 2 y, 3 tail (numbers per output channel), 4 geometry, 5 quantised variants of
-// y (called forms, forms.glsl). Row: flags, x_scale, the words of bytes.glsl, the words of
-// forms.glsl.
+// Bindings: 0 = x; 1 = w; 2 = y; 3 = tail (numbers per output channel); 4 = geometry; 5 = quantised
+// variants of y (called forms, forms.glsl). Row: flags, x_scale, the words of bytes.glsl, the words
+// of forms.glsl.
 layout(constant_id = 2) const bool IS_POINTWISE = false; // row r of the output reads only row r of
                                                          // the input
 layout(constant_id = 3) const bool IS_TRANSPOSED = false;

@@ -3,7 +3,7 @@
 // Compile-time variants: FAMILY_U reads x and w as texels, BYTES reads x as stored bytes, otherwise
 // x and w are floats in buffers. QUADS computes four channels at a time; the number of channels is
 // then a multiple of 4, and `multiple` is 1.
-// w is [taps][channels]. Constants: 0 lanes, 1 repair, 3 transposed (never).
+// w is [taps][channels]. Constants: 0 = lanes; 1 = repair; 3 = whether transposed (always false).
 // Tile: lanes * per_lane outputs, or quads of outputs. Dispatched by vk_gemm.c.
 #version 450
 #extension GL_GOOGLE_include_directive : require

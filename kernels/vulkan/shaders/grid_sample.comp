@@ -1,10 +1,10 @@
 // Samples x at positions given by a grid, over one to three spatial axes: the nearest element, or
 // linear or cubic interpolation.
-// Buffers: 0 x [batch][channels][spatial], 1 grid [batch][points][axes] in [-1, 1], last axis
-// first, 2 y.
-// Constants: 0 lanes, 1 repair, 2 axes, 3 method (0 nearest, 1 linear, 2 cubic), 4 padding (0
-// zeros, 1 border, 2 reflection), 5 align_corners, 6 type of elements. Push: channels, points,
-// lengths.
+// Buffers: 0 = x [batch][channels][spatial]; 1 = grid [batch][points][axes] in [-1, 1], last axis
+// first; 2 = y.
+// Constants: 0 = lanes; 1 = repair; 2 = number of axes; 3 = method (0 nearest, 1 linear, 2 cubic);
+// 4 = padding (0 zeros, 1 border, 2 reflection); 5 = align_corners; 6 = type of elements. Push:
+// channels, points, lengths.
 // Tile: lanes * per_lane outputs. Dispatched by vk_sample.c.
 #version 450
 #extension GL_GOOGLE_include_directive : require
