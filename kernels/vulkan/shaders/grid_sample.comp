@@ -67,7 +67,7 @@ float element(int base, ivec3 at) {
     return real(TYPE, read_x(TYPE, begin_of(0), uint(base + place)));
 }
 
-// The weight of tap k for a position t after an element.
+// The weight of tap k for a position at distance t after an element.
 float weight(int k, float t) {
     precise float r = k == 0 ? 1.0 - t : t;
     if (METHOD == 2) {

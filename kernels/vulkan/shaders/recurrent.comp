@@ -128,7 +128,8 @@ float mixed(float z, float candidate, float before) {
     return mix;
 }
 
-// Computes the next state or, without linear before reset, z and the state after reset by r.
+// Computes the next state with the gates z (update) and r (reset). Without linear before reset,
+// computes only z and r * state; step_all then computes the next state.
 void step_gru(uint time, uint k) {
     float z = clipped(0, both(time, 0, k)), r = clipped(0, both(time, 1, k));
     more[k] = z;

@@ -52,7 +52,8 @@ ivec3 places(int i, int first, int end) {
     return at;
 }
 
-// The part of the offset in y that comes from indices. They begin at `first` in the index buffer.
+// The part of the offset in y that comes from indices. The indices begin at `first` in the index
+// buffer.
 int indexed(int first) {
     int at = 0;
     for (int k = 0; k < N_INDICES; k++) {
