@@ -265,8 +265,8 @@ struct msc_vk {
     bool stages_all;      // device memory is never mapped, even if that is possible
     unsigned controls;    // flags of enum msc_vk_control that all shaders request
     bool has_int64;       // shaders have 64-bit integers
-    bool has_dot;         // uses the instruction for dot products of bytes
-    bool prefers_int;     // multiplies bytes as integers instead of floats
+    bool has_dot;         // shaders use the instruction for dot products of bytes
+    bool prefers_int;     // shaders multiply bytes as integers instead of floats
     void *lock;
 
     struct msc_vk_arena **arenas;
@@ -302,7 +302,7 @@ struct msc_vk {
     struct msc_vk_timing *timings; // [MSC_VK_SHADER_COUNT]; NULL unless commands are timed
 };
 
-// Fills in the description of a device that msc_vulkan_list returns.
+// Fills in what msc_vulkan_list returns about a device.
 void msc_vk_describe(const struct msc_vk_api *api, VkPhysicalDevice device, int index,
                      struct msc_vulkan_device *out);
 enum msc_status msc_vk_open(struct msc_vk **out, const struct msc_backend_options *options);

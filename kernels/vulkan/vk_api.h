@@ -1,5 +1,5 @@
 // Vulkan's functions, loaded at run time, so that the program also runs on machines without a
-// loader.
+// Vulkan loader.
 #ifndef MSC_KERNELS_VULKAN_VK_API_H
 #define MSC_KERNELS_VULKAN_VK_API_H
 

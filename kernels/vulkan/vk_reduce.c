@@ -7,7 +7,8 @@
 
 struct kernel {
     struct msc_vk_pipeline *pipeline;
-    struct msc_vk_block *dims; // dims of a reduction, gamma and beta of nn.layer_norm; else NULL
+    struct msc_vk_block *dims; // dims of a reduction, or gamma and beta of nn.layer_norm; otherwise
+                               // NULL
     int32_t input;
     uint64_t n;          // number of outputs or rows
     bool is_by_group;    // each workgroup computes one row
