@@ -58,7 +58,8 @@ struct msc_vk_block {
     uint64_t offset, n_bytes;
 };
 
-// Returns NULL if there is not enough memory, or if shaders cannot address a block of this size.
+// Allocates a block. NULL: there is not enough memory, or shaders cannot address a block of this
+// size.
 struct msc_vk_block *msc_vk_allocate(struct msc_vk *vk, uint64_t n_bytes);
 void msc_vk_free(struct msc_vk *vk, struct msc_vk_block *block); // accepts NULL
 void msc_vk_destroy_arenas(struct msc_vk *vk);

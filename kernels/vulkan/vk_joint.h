@@ -10,7 +10,7 @@
 //         const uint32_t constants[] = {b->vk->tuning.lanes, 0, msc_vk_element(d->x[0].dtype)};
 //         const uint64_t n = (uint64_t)msc_view_n_elements(&d->y[0]);
 //         struct msc_vk_stage *s = msc_vk_joint_stage(k, n, 1);
-//         return msc_vk_pipeline(&s->pipeline, b->vk, MSC_VK_SOMETHING, constants, 3);
+//         return msc_vk_pipeline(&s->pipeline, b->vk, MSC_VK_SOMETHING, constants);
 //     }
 //
 //     const struct msc_vk_family msc_vk_something = {
