@@ -173,7 +173,7 @@ static enum msc_status set_places(struct msc_vk_stage *s, struct msc_vk_backend 
     return msc_vk_joint_numbers(s, b, dims, sizeof(dims));
 }
 
-// Adds the clip limits that are operands to the stage's operands, after the clipped operand.
+// If a limit of a clip is an operand, adds it to the stage's operands, after the clipped operand.
 static void set_limits(struct msc_vk_stage *s, const struct msc_vk_joint_desc *d,
                        const struct parameters *p, uint32_t modes[3], uint32_t types[3]) {
     static const char *const keys[2] = {"min", "max"};
