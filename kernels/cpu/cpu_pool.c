@@ -34,7 +34,7 @@ static enum msc_status cpu_pool_prepare(void **out, struct msc_cpu_backend *b,
     return MSC_OK;
 }
 
-// With at most this many channels, windows one column apart are pooled a whole row at a time.
+// With at most this many channels and a column stride of 1, a whole output row is pooled at a time.
 enum { MOST_BY_ROW = 63 };
 
 // ---- Positions one by one ---------------------------------------------------------------------
@@ -45,7 +45,7 @@ MSC_SIMD static void cpu_pool_fill(float out[], int64_t n, float value) {
     }
 }
 
-// The images to pool: floats, or bytes with their `flip` (simd.h).
+// The image to pool: floats, or bytes. `flip` is 0x80 for int8 (simd.h).
 struct images {
     const void *image;
     bool is_bytes;
@@ -53,7 +53,8 @@ struct images {
     struct msc_cpu_taps taps;
 };
 
-// Pools all channels of output positions x, x + 1, ... of a row, which have the same taps.
+// Pools all channels of the output positions x ... x + n - 1 of a row. If n > 1, all of their
+// windows must have the same taps.
 static void pool_positions(const struct kernel *k, struct images *of, void *out, int64_t x,
                            int64_t n) {
     const struct msc_pool_axis *cols = &k->window.axes[2];
@@ -77,6 +78,8 @@ static void pool_positions(const struct kernel *k, struct images *of, void *out,
     }
 }
 
+// Pools a row. Neighbouring positions whose windows have the same taps, shifted by the stride, are
+// pooled together.
 static void pool_by_position(const struct kernel *k, struct images *of, void *out) {
     size_t position = (size_t)k->window.channels * (of->is_bytes ? 1 : sizeof(float));
     for (int64_t x = 0, n; x < k->window.axes[2].out; x += n) {
@@ -113,8 +116,8 @@ static void divide_row(const struct kernel *k, float *out, const struct msc_cpu_
     }
 }
 
-// Pools one output row if windows are one column apart. Every tap is then a run of the input row,
-// limited to the columns inside the image.
+// Pools one output row with a column stride of 1. For each tap, the elements that neighbouring
+// windows read are contiguous. Elements outside of the image are left out.
 static void pool_row(const struct kernel *k, float *out, const float *image,
                      const struct msc_cpu_taps *t) {
     const struct msc_pool_axis *cols = &k->window.axes[2];
@@ -137,8 +140,8 @@ static void pool_row(const struct kernel *k, float *out, const float *image,
     }
 }
 
-// Is this max pooling in which every window has a tap? A window without taps would give the initial
-// lowest float.
+// True for max pooling in which every window has a tap inside of the image. A window without taps
+// gives -infinity, which is not an input element.
 static bool cpu_pool_is_movement(const void *kernel) {
     const struct kernel *k = kernel;
     bool has_taps = k->pool.is_max;
@@ -157,7 +160,8 @@ static enum msc_status cpu_pool_run(void *kernel, struct msc_cpu_backend *b,
                                     const struct msc_call *call, int thread) {
     const struct kernel *k = kernel;
     const struct msc_quant *quant = call->outputs[0].quant;
-    // The maximum of integers represents the maximum of the numbers: both have the same order.
+    // Integers have the same order as the values that they represent, so their maximum represents
+    // the maximum of the values.
     struct images of = {.image = call->inputs[0].data,
                         .is_bytes = quant != NULL,
                         .flip = quant && quant->low < 0 ? 0x80 : 0};

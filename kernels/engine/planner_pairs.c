@@ -23,8 +23,8 @@ static bool is_byte(enum msc_dtype dtype) {
     return dtype == MSC_DTYPE_U8 || dtype == MSC_DTYPE_I8;
 }
 
-// Does the step quantise float32 to bytes of type `dtype` or dequantise such bytes, with one
-// constant scale?
+// True if the step's QuantizeLinear or DequantizeLinear has bytes of type `dtype` and one constant
+// scale.
 static bool has_one_scale(const struct msc_plan *plan, const struct msc_step *s,
                           enum msc_dtype dtype) {
     const struct msc_joint *joint = s->joints[0].joint;
@@ -122,7 +122,7 @@ static float largest_of_channel(const struct grid *g, int64_t channel) {
     return largest;
 }
 
-// Is every element an integer of [-128, 127] times the scale, rounded to float32?
+// True if every element is an integer of [-128, 127] times the scale, rounded to float32.
 MSC_SIMD static bool block_fits(const float x[], int64_t n, float scale) {
     int n_bad = 0;
     for (int64_t i = 0; i < n; i++) {
