@@ -1,13 +1,12 @@
 // Finds what a model quantises itself: QuantizeLinear with the DequantizeLinear that undoes it, and
-// weights whose elements are integers times a scale. Steps then run on the integers, as they do if
-// a trial quantises a float model in the same way.
+// weights that the model stores as integers (data/array_codes.h). Steps then run on the integers, as
+// they do if a trial quantises a float model in the same way.
 #include "kernels/engine/planner_internal.h"
 
-#include "base/platform.h"
+#include "data/array_codes.h"
 #include "kernels/backend.h"
 
 #include <math.h>
-#include <string.h>
 
 // ---- Activations ------------------------------------------------------------------------------
 
@@ -98,105 +97,45 @@ static enum msc_status find_undone(struct msc_planner *p, struct msc_step *s) {
 
 // ---- Weights ----------------------------------------------------------------------------------
 
-enum { LARGEST_CODE = 127, BLOCK = 256 };
-
-// A weight seen as [outer, channels, inner].
-struct grid {
-    const float *elements;
-    int64_t outer, channels, inner;
-};
-
-static const float *run_of(const struct grid *g, int64_t outer, int64_t channel) {
-    return g->elements + (outer * g->channels + channel) * g->inner;
+// Reads the scale and zero point of one channel. False if a code minus the zero point may not fit
+// int8, or if the scale is not an ordinary number.
+static bool read_channel(float *scale, int32_t *zero_point, const struct msc_array_codes *codes,
+                         int64_t channel) {
+    const struct msc_array *zeros = codes->zero_points;
+    *scale = ((const float *)msc_array_data(codes->scales))[channel];
+    *zero_point = zeros ? (int32_t)msc_array_get_i64(zeros, channel) : 0;
+    return *scale > 0x1p-60f && *scale < 0x1p60f && codes->low - *zero_point >= INT8_MIN &&
+           codes->high - *zero_point <= INT8_MAX;
 }
 
-static float largest_of_channel(const struct grid *g, int64_t channel) {
-    float largest = 0.0f;
-    for (int64_t o = 0; o < g->outer; o++) {
-        const float *x = run_of(g, o, channel);
-        for (int64_t i = 0; i < g->inner; i++) {
-            float size = isfinite(x[i]) ? fabsf(x[i]) : INFINITY;
-            largest = size > largest ? size : largest;
-        }
-    }
-    return largest;
-}
-
-// True if every element is an integer of [-128, 127] times the scale, rounded to float32.
-MSC_SIMD static bool block_fits(const float x[], int64_t n, float scale) {
-    int n_bad = 0;
-    for (int64_t i = 0; i < n; i++) {
-        float code = rintf(x[i] / scale);
-        n_bad += code * scale != x[i] || code < -LARGEST_CODE - 1 || code > LARGEST_CODE;
-    }
-    return n_bad == 0;
-}
-
-static bool channel_fits(const struct grid *g, int64_t channel, float scale) {
-    bool fits = true;
-    for (int64_t o = 0; fits && o < g->outer; o++) {
-        const float *x = run_of(g, o, channel);
-        for (int64_t i = 0; fits && i < g->inner; i += BLOCK) {
-            fits = block_fits(x + i, g->inner - i < BLOCK ? g->inner - i : BLOCK, scale);
-        }
-    }
-    return fits;
-}
-
-// Finds a scale that fits a channel. The largest element is an integer times the scale, rounded
-// once, so the quotient is at most two float32 numbers away from the scale.
-static bool find_scale(float *scale, const struct grid *g, int64_t channel) {
-    float largest = largest_of_channel(g, channel);
-    *scale = 1.0f;
-    if (largest == 0.0f) {
-        return true;
-    }
-    for (int code = LARGEST_CODE + 1; largest > 0x1p-100f && largest < 0x1p100f && code > 0;
-         code--) {
-        *scale = largest / (float)code;
-        *scale = nextafterf(nextafterf(*scale, 0.0f), 0.0f);
-        for (int i = 0; i < 5; i++) {
-            if (channel_fits(g, channel, *scale)) {
-                return true;
-            }
-            *scale = nextafterf(*scale, INFINITY);
-        }
-    }
-    return false;
-}
-
-// Makes the edit that gives a weight's own integers. *out is NULL if it has none.
+// Makes the edit that gives a weight's own codes. *out is NULL if the weight has none that a kernel
+// can multiply.
 static enum msc_status find_own_edit(const struct msc_edit **out, const struct msc_planner *p,
                                      const struct msc_slot *slot) {
-    const struct msc_tensor *t = msc_graph_tensor(p->graph, slot->tensor);
-    int axis = slot->channel_axis;
+    const struct msc_array *data = msc_graph_tensor(p->graph, slot->tensor)->data;
+    const struct msc_array_codes *codes = data ? msc_array_codes_of(data) : NULL;
     *out = NULL;
-    if (!t->data || t->dtype != MSC_DTYPE_F32 || axis < 0) {
+    if (!codes) {
         return MSC_OK;
     }
-    struct grid g = {.elements = msc_array_data(t->data),
-                     .outer = msc_dims_product(axis, t->dims),
-                     .channels = t->dims[axis],
-                     .inner = msc_dims_product(t->n_dims - axis - 1, t->dims + axis + 1)};
-    size_t n = (size_t)g.channels;
+    int64_t n = msc_array_n_elements(codes->scales);
     struct msc_edit *edit = msc_arena_alloc(p->arena, sizeof(*edit));
-    float *scales = msc_arena_array(p->arena, n, sizeof(scales[0]));
-    int32_t *zero_points = msc_arena_array(p->arena, n, sizeof(zero_points[0]));
+    float *scales = msc_arena_array(p->arena, (size_t)n, sizeof(scales[0]));
+    int32_t *zero_points = msc_arena_array(p->arena, (size_t)n, sizeof(zero_points[0]));
     MSC_TRY(MSC_ALLOCATED(edit && scales && zero_points));
-    for (int64_t c = 0; c < g.channels; c++) {
-        // Often all channels have the same scale.
-        bool is_same = c > 0 && channel_fits(&g, c, scales[c - 1]);
-        if (is_same) {
-            scales[c] = scales[c - 1];
-        } else if (!find_scale(&scales[c], &g, c)) {
-            return MSC_OK;
-        }
+    bool fits = n == 1 || codes->axis == slot->channel_axis;
+    fits = fits && (!codes->zero_points || msc_array_n_elements(codes->zero_points) == n);
+    for (int64_t c = 0; fits && c < n; c++) {
+        fits = read_channel(&scales[c], &zero_points[c], codes, c);
+    }
+    if (!fits) {
+        return MSC_OK;
     }
     *edit = msc_edit_quantize((struct msc_quant){.bits = 8,
-                                                 .low = -LARGEST_CODE - 1,
-                                                 .high = LARGEST_CODE,
-                                                 .axis = axis,
-                                                 .n = (int32_t)g.channels,
+                                                 .low = codes->low,
+                                                 .high = codes->high,
+                                                 .axis = n == 1 ? -1 : codes->axis,
+                                                 .n = (int32_t)n,
                                                  .scales = scales,
                                                  .zero_points = zero_points});
     *out = edit;

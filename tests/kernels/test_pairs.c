@@ -1,7 +1,9 @@
 // Networks that quantise values themselves: QuantizeLinear, DequantizeLinear and a convolution whose
-// weights are integers times a scale. Results must have the bits of integer arithmetic
+// weights were dequantised. Results must have the bits of integer arithmetic
 // (kernels/backend.h), which the test computes tap by tap.
 #include "base/rng.h"
+#include "data/array_codes.h"
+#include "graph/onnx/load.h"
 #include "kernels/engine/backends.h"
 #include "kernels/engine/evaluator.h"
 #include "kernels/engine/planner.h"
@@ -26,7 +28,7 @@ struct network {
 // What differs from a network that runs on integers.
 struct fault {
     float scale;        // factor of the scale of the first DequantizeLinear
-    float weight;       // added to one weight
+    bool has_no_codes;  // the weight is stored as floats
     bool is_by_channel; // the first pair has a scale per channel
 };
 
@@ -35,17 +37,23 @@ static const struct {
     int32_t zero;
 } input = {0.0371f, 117}, result = {0.061f, 30}, again = {0.63f, 7};
 
-static struct msc_weight_spec add_weight(struct network *n, const char *role, enum msc_dtype dtype,
-                                         const char *layout, int n_dims, const int64_t dims[],
-                                         const void *elements) {
+// Takes ownership of the array.
+static struct msc_weight_spec add_array(struct network *n, const char *role, const char *layout,
+                                        struct msc_array *a) {
     struct msc_weight_spec spec = {.role = role};
-    struct msc_array *a;
     char name[16];
     snprintf(name, sizeof(name), "w%d", n->n_weights++);
-    assert_ok(msc_array_create_from(&a, dtype, n_dims, dims, elements));
     assert_ok(msc_graph_add_weight(&spec.tensor, n->g, name, name, layout, a));
     msc_array_release(a);
     return spec;
+}
+
+static struct msc_weight_spec add_weight(struct network *n, const char *role, enum msc_dtype dtype,
+                                         const char *layout, int n_dims, const int64_t dims[],
+                                         const void *elements) {
+    struct msc_array *a;
+    assert_ok(msc_array_create_from(&a, dtype, n_dims, dims, elements));
+    return add_array(n, role, layout, a);
 }
 
 static int32_t add(struct network *n, enum msc_op op, int32_t x, const char *attributes,
@@ -72,8 +80,11 @@ static int32_t add_quant(struct network *n, enum msc_op op, int32_t x, float sca
     return add(n, op, x, op == MSC_OP_QUANTIZE ? "dtype=uint8" : "", 2, weights);
 }
 
-static int32_t add_conv(struct network *n, struct msc_rng *rng, int32_t x, float added) {
-    float elements[N_WEIGHTS];
+static int32_t add_conv(struct network *n, struct msc_rng *rng, int32_t x, bool has_codes) {
+    const int64_t dims[] = {OUT, IN, 3, 3}, channels = OUT;
+    struct msc_array *weight, *scales;
+    assert_ok(msc_array_create(&weight, MSC_DTYPE_F32, 4, dims));
+    float *elements = msc_array_data(weight);
     for (int i = 0; i < N_WEIGHTS; i++) {
         int c = i / DEPTH;
         n->weight_scales[c] = 0.003f + 0.0007f * (float)c;
@@ -81,11 +92,15 @@ static int32_t add_conv(struct network *n, struct msc_rng *rng, int32_t x, float
         n->codes[i] = (int8_t)((int)msc_rng_below(rng, 256) - 128);
         elements[i] = (float)n->codes[i] * n->weight_scales[c];
     }
-    elements[N_WEIGHTS / 2] += added;
-    const int64_t dims[] = {OUT, IN, 3, 3};
+    assert_ok(msc_array_create_from(&scales, MSC_DTYPE_F32, 1, &channels, n->weight_scales));
+    if (has_codes) {
+        const struct msc_array_codes codes = {.low = -128, .high = 127, .scales = scales};
+        assert_ok(msc_array_set_codes(weight, &codes));
+    }
+    msc_array_release(scales);
     const struct msc_weight_spec weights[] = {
-        add_weight(n, "weight", MSC_DTYPE_F32, "OIHW", 4, dims, elements),
-        add_weight(n, "bias", MSC_DTYPE_F32, "O", 1, dims, n->bias)};
+        add_array(n, "weight", "OIHW", weight),
+        add_weight(n, "bias", MSC_DTYPE_F32, "O", 1, &channels, n->bias)};
     return add(n, MSC_OP_CONV2D_BIAS, x, "padding=1,1,1,1", 2, weights);
 }
 
@@ -104,7 +119,7 @@ static void open_network(struct network *n, const struct fault *fault) {
     t = add_quant(n, MSC_OP_QUANTIZE, t, input.scale, input.zero, fault->is_by_channel);
     n->dequantised = add_quant(n, MSC_OP_DEQUANTIZE, t, input.scale * fault->scale, input.zero,
                                fault->is_by_channel);
-    t = add_conv(n, &rng, n->dequantised, fault->weight);
+    t = add_conv(n, &rng, n->dequantised, !fault->has_no_codes);
     t = add(n, MSC_OP_RELU, t, "", 0, NULL);
     t = add_quant(n, MSC_OP_QUANTIZE, t, result.scale, result.zero, false);
     n->output = add_quant(n, MSC_OP_DEQUANTIZE, t, result.scale, result.zero, false);
@@ -218,19 +233,16 @@ static void test_kernels_pairs__run_as_integers(void **state) {
 
 // ---- Plans ------------------------------------------------------------------------------------
 
-// Plans a network. Returns the number of its pairs; *has_codes tells whether its weight has own
-// integers.
-static int count_pairs(const struct fault *fault, bool *has_codes) {
-    struct network n;
-    struct msc_graph *g;
+// Plans a graph, which it takes over. Returns the number of its pairs; *has_codes tells whether a
+// weight has codes of its own.
+static int count_in_plan(struct msc_graph *g, bool *has_codes) {
     struct msc_plan *plan;
     struct msc_backend *backend;
     struct msc_backend_options options = MSC_BACKEND_OPTIONS_INIT;
+    int32_t output = msc_graph_output(g, 0);
     int n_pairs = 0;
-    open_network(&n, fault);
-    assert_ok(msc_graph_clone(&g, n.g));
     assert_ok(msc_backend_open(&backend, "cpu", &options));
-    assert_ok(msc_plan_create(&plan, g, backend, &n.output, 1));
+    assert_ok(msc_plan_create(&plan, g, backend, &output, 1));
     *has_codes = false;
     for (int32_t i = 0; i < plan->n_steps; i++) {
         const struct msc_step *s = &plan->steps[i];
@@ -240,8 +252,16 @@ static int count_pairs(const struct fault *fault, bool *has_codes) {
     }
     msc_plan_destroy(plan);
     msc_backend_close(backend);
-    close_network(&n);
     return n_pairs;
+}
+
+static int count_pairs(const struct fault *fault, bool *has_codes) {
+    struct network n;
+    struct msc_graph *g;
+    open_network(&n, fault);
+    assert_ok(msc_graph_clone(&g, n.g));
+    close_network(&n);
+    return count_in_plan(g, has_codes);
 }
 
 static void test_kernels_pairs__are_found(void **state) {
@@ -254,14 +274,31 @@ static void test_kernels_pairs__are_found(void **state) {
     assert_int_equal(count_pairs(&(struct fault){.scale = 1.0f, .is_by_channel = true}, &has_codes),
                      1);
     assert_true(has_codes);
-    assert_int_equal(count_pairs(&(struct fault){.scale = 1.0f, .weight = 1e-4f}, &has_codes), 2);
+    assert_int_equal(count_pairs(&(struct fault){.scale = 1.0f, .has_no_codes = true}, &has_codes),
+                     2);
     assert_false(has_codes);
+}
+
+// Models of make_cases.py.
+static void test_kernels_pairs__are_imported(void **state) {
+    static const char *const models[] = {
+        MSC_TESTS_FOLDER "/kernels/cases/test_quantised_conv/model.onnx",
+        MSC_TESTS_FOLDER "/kernels/cases/test_quantised_matmul/model.onnx"};
+    (void)state;
+    for (size_t i = 0; i < sizeof(models) / sizeof(models[0]); i++) {
+        struct msc_graph *g;
+        bool has_codes;
+        assert_ok(msc_graph_load(&g, models[i]));
+        assert_int_equal(count_in_plan(g, &has_codes), 2);
+        assert_true(has_codes);
+    }
 }
 
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_kernels_pairs__run_as_integers),
         cmocka_unit_test(test_kernels_pairs__are_found),
+        cmocka_unit_test(test_kernels_pairs__are_imported),
     };
     msc_test_select(argc, argv);
     return cmocka_run_group_tests(tests, NULL, NULL);
