@@ -26,7 +26,7 @@
 #include "graph/onnx/onnx_export_internal.h"
 #include "graph/tail.h"
 
-// True if the model is written with forms.
+// True if joints are written as forms: the model has edits and the target has forms.
 bool msc_onnx__has_forms(const struct msc_onnx_export *e);
 
 // Marks in e->is_unread the joints whose outputs no written joint reads.
