@@ -3,9 +3,10 @@
 //
 // ONNX Runtime clamps rint(x / s) + z to the whole range of the type, MSC to [low, high]. If [low,
 // high] is narrower, a Clip of the float value before the pair enforces it. The Clip's bounds are
-// (low - z) * s and (high - z) * s. Divided by s, they are integers within one part in 2^23, which
-// at most 16 bits round to exactly low and high. Weights in 16-bit float types are stored as such;
-// activations are cast to the type and back.
+// (low - z) * s and (high - z) * s in float32. Divided by s, they may differ from low - z and
+// high - z by one part in 2^23. Because these integers have at most 16 bits, rounding still gives
+// exactly low and high. Weights in 16-bit float types are stored as such; activations are cast to
+// the type and back.
 #include "graph/onnx/onnx_export_form.h"
 
 #include "graph/target.h"

@@ -13,8 +13,8 @@ static enum msc_status export_resize_unsupported(const struct msc_onnx_joint *j,
 // A joint that keeps the aspect ratio has both scales and sizes, but a node can have only one of
 // the two.
 struct kept_ratio {
-    bool is_told; // the scales are enough: they give exactly these sizes
-    // Otherwise, the sizes to request for the axes that share one scale. The runtime uses the
+    bool is_told; // the scales alone give exactly the joint's sizes
+    // If !is_told: the sizes to request for the axes that share one scale. The runtime uses the
     // smallest ratio of requested size to length as the scale.
     int n_axes;
     int64_t axes[MSC_MAX_DIMS], asked[MSC_MAX_DIMS];
