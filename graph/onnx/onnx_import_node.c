@@ -16,8 +16,9 @@ static const Onnx__AttributeProto *find_attribute(Onnx__AttributeProto *const li
     return NULL;
 }
 
-// The attribute that this one refers to: of the call, or the function's default; NULL if neither
-// exists. An attribute without a reference is returned as it is.
+// Resolves an attribute that refers to an attribute of the function: returns the attribute of the
+// call, or else the function's default, or NULL if neither exists. Returns an attribute without a
+// reference unchanged.
 static const Onnx__AttributeProto *resolve(const struct msc_onnx_call *call,
                                            const Onnx__AttributeProto *attribute) {
     while (attribute != NULL && call != NULL && attribute->ref_attr_name != NULL &&
