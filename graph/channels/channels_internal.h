@@ -104,8 +104,9 @@ bool msc_channels__is_frozen(const struct msc_channels_call *c, struct msc_axis 
 // True if an index of the axis is not frozen.
 bool msc_channels__has_free(const struct msc_channels_call *c, struct msc_axis a);
 
-// True if no index of the same class has been seen at another place since msc_channels__forget.
-// Index i of axis `a` is now seen at `place`.
+// Checks that all indices of a class have the same position along a factor of their axes. `place`
+// is the position of index i of axis `a`. True if all calls since msc_channels__forget gave the
+// same place for indices of this class.
 bool msc_channels__is_one(struct msc_channels_call *c, struct msc_axis a, int64_t i, int64_t place);
 // Forgets the places of the classes of all indices of the axis.
 void msc_channels__forget(struct msc_channels_call *c, struct msc_axis a);
@@ -125,7 +126,8 @@ void msc_channels__set_role(struct msc_channels_call *c, int32_t operand, int ax
 // frozen, and the choice was not refused.
 int msc_channels__choose(struct msc_channels_call *c, const struct msc_axis choices[], int n);
 
-// Ties all axes of an operand to those of an output, index by index. Their shapes must be equal.
+// Ties all axes of an operand to the same axes of an output, index by index. The operand and the
+// output must have the same shape.
 void msc_channels__tie_tensors(struct msc_channels_call *c, int32_t operand, int32_t output);
 // Like msc_channels__tie_tensors, but for all axes except `axis`.
 void msc_channels__tie_others(struct msc_channels_call *c, int32_t operand, int32_t output,

@@ -286,8 +286,8 @@ enum msc_status msc_infer__conv_transpose(const struct msc_infer *call) {
     MSC_TRY(check_conv_types(call));
     MSC_TRY(read_conv(&c, call));
     MSC_TRY(msc_infer__ints(output_padding, call, "output_padding", c.n));
-    // The length of the weight's O axis is the number of output channels of one group; that of its
-    // I axis is the number of all input channels.
+    // The weight's O axis has the output channels of one group; its I axis has the input channels
+    // of all groups.
     struct msc_dim inputs = c.w->dims[c.kernel.second];
     struct msc_dim channels;
     MSC_TRY(check_channels(call, c.x->dims[c.data.second], inputs, inputs, 1));

@@ -196,7 +196,7 @@ static const char *dim_operator(enum msc_op op, bool is_float) {
     case MSC_OP_MULTIPLY:
         return "Mul";
     case MSC_OP_DIVIDE:
-        return is_float ? NULL : "FloorDiv"; // truncates, as lengths are not negative
+        return is_float ? NULL : "FloorDiv"; // equals truncation: lengths are not negative
     case MSC_OP_FLOOR_MOD:
         return is_float ? NULL : "FloorMod";
     case MSC_OP_MAXIMUM:

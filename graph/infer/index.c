@@ -137,7 +137,7 @@ enum msc_status msc_infer__scatter_nd(const struct msc_infer *call) {
     return msc_infer__same(call);
 }
 
-// The updates are as long as the input along all axes but one, where they may be shorter.
+// The updates have the input's length along all axes except one, along which they may be shorter.
 enum msc_status msc_infer__tensor_scatter(const struct msc_infer *call) {
     const struct msc_infer_tensor *x = call->operands[0], *updates = call->operands[1];
     const char *mode = msc_infer__text(call, "mode");
@@ -322,8 +322,8 @@ static bool scalar_value(double *out, const struct msc_infer_tensor *t) {
     return is_number;
 }
 
-// True if a range starts at 0 with steps of 1. Its length is then its limit, even if that is a
-// symbol.
+// True if a range starts at 0 with steps of 1. The limit is then the range's length, even if the
+// limit is a symbol.
 static bool is_count(const struct msc_infer_tensor *const operands[]) {
     double start, delta;
     return operands[1]->n_values == 1 && scalar_value(&start, operands[0]) && start == 0 &&

@@ -55,8 +55,8 @@ static enum msc_status check_types(const struct msc_infer *call) {
 }
 
 // Infers the matrix product of operand 0 and operand `second`. If operand 0 has one dimension, it
-// is a row; if operand `second` has one, it is a column. The axis that is added for this is removed
-// from the result.
+// is treated as a row; if operand `second` has one dimension, as a column. The result lacks the
+// axes of length 1 that this adds.
 static enum msc_status infer_product(const struct msc_infer *call, int second) {
     struct msc_infer_tensor a = *call->operands[0], b = *call->operands[second];
     struct msc_infer_tensor *out = &call->outputs[0];

@@ -170,8 +170,8 @@ void msc_infer_slice_range(int64_t *begin, int64_t *count, int64_t length, int64
     }
 }
 
-// Converts the begin or end of a slice along a symbolic length. Assumes that it is within the
-// length.
+// Converts the begin or end of a slice along an axis of symbolic length. Assumes that the begin or
+// end is within the axis.
 static enum msc_status slice_point(struct msc_dim *out, const struct msc_infer *call,
                                    struct msc_dim length, struct msc_dim point) {
     *out = point;
@@ -339,7 +339,7 @@ enum msc_status msc_infer__pad(const struct msc_infer *call) {
     for (int i = 0; is_for_some && i < x->n_dims; i++) {
         MSC_TRY(msc_infer__fresh(&out->dims[i], call, 0, i));
     }
-    if (is_for_some) { // not yet expanded to all axes, because a length was unknown
+    if (is_for_some) { // pad_width does not yet cover all axes, as a length was unknown
         return MSC_OK;
     }
     if (width.n >= 0 && width.n != 2 * x->n_dims) {
