@@ -148,7 +148,7 @@ static enum msc_status number_nodes(struct msc_channels_finder *f) {
             if (n > INT32_MAX) {
                 return MSC_FAIL(
                     MSC_E_UNSUPPORTED,
-                    "graph '%s': its axes have %lld indices, more than pruning supports",
+                    "graph '%s': its axes have %lld indices, but pruning supports at most 2^31 - 1",
                     msc_graph_name(f->g), (long long)n);
             }
             f->periods[i * MSC_MAX_DIMS + k] = (int32_t)period;

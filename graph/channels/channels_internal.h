@@ -3,7 +3,7 @@
 //
 // A rule ties indices that must be removed together, and freezes indices that must remain. Axes of
 // operands and outputs that a rule does not handle are frozen after the rule was called. If an
-// operand comes from a `constant` joint, that joint's own rule ties it to the weight.
+// operand comes from a `constant` joint, the rule of that joint ties the operand to the weight.
 //
 // For some joints there is a choice (factors of an axis, groups of a convolution). Their rules are
 // called twice. The first call ties what must be tied whatever is chosen, and returns false. The

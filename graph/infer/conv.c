@@ -159,7 +159,7 @@ static int spatial_axes(enum msc_op op) {
 static enum msc_status check_conv_types(const struct msc_infer *call) {
     enum msc_dtype x = call->operands[0]->dtype, w = call->operands[1]->dtype;
     if (x != w || !msc_dtype_is_float(x)) {
-        return msc_infer__fail(call, "operands are %s and %s, expected floats of one type",
+        return msc_infer__fail(call, "operands are %s and %s, expected floats of the same type",
                                msc_dtype_name(x), msc_dtype_name(w));
     }
     return MSC_OK;

@@ -252,7 +252,7 @@ static enum msc_status check_types(const struct msc_infer *call, int first) {
     for (int i = first + 1; i < call->n_operands; i++) {
         enum msc_dtype a = call->operands[first]->dtype, b = call->operands[i]->dtype;
         if (a != b) {
-            return msc_infer__fail(call, "operands are %s and %s, expected one type",
+            return msc_infer__fail(call, "operands are %s and %s, expected the same type",
                                    msc_dtype_name(a), msc_dtype_name(b));
         }
     }

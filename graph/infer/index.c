@@ -151,7 +151,7 @@ enum msc_status msc_infer__tensor_scatter(const struct msc_infer *call) {
     }
     MSC_TRY(msc_infer__axis(&axis, call, "axis", x->n_dims));
     if (axis == 0) {
-        return msc_infer__fail(call, "its axis is that of the batch, expected a later one");
+        return msc_infer__fail(call, "its axis is 0, the batch; expected a later axis");
     }
     MSC_TRY(msc_infer__require_rank(call, 1, x->n_dims));
     for (int i = 0; i < x->n_dims; i++) {
@@ -338,7 +338,7 @@ static enum msc_status check_range(const struct msc_infer *call) {
                       (t->n_dims == 1 && msc_infer__agree(t->dims[0], msc_infer__number(1)));
         if (!is_one || t->dtype != call->operands[0]->dtype) {
             char text[MSC_INFER_TEXT_BYTES];
-            return msc_infer__fail(call, "operand %d is %s %s, expected one %s", i,
+            return msc_infer__fail(call, "operand %d is %s %s, expected a single %s", i,
                                    msc_dtype_name(t->dtype), msc_infer__shape_text(text, call, t),
                                    msc_dtype_name(call->operands[0]->dtype));
         }

@@ -47,7 +47,7 @@ enum msc_status msc_infer__linear(const struct msc_infer *call) {
 
 static enum msc_status check_types(const struct msc_infer *call) {
     if (call->operands[0]->dtype != call->operands[1]->dtype) {
-        return msc_infer__fail(call, "operands are %s and %s, expected one type",
+        return msc_infer__fail(call, "operands are %s and %s, expected the same type",
                                msc_dtype_name(call->operands[0]->dtype),
                                msc_dtype_name(call->operands[1]->dtype));
     }

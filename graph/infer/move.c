@@ -58,9 +58,9 @@ static enum msc_status split_sizes(struct msc_dim sizes[], const struct msc_infe
     bool is_list = strchr(text, ',') != NULL;
     struct msc_dim before = msc_infer__number(0);
     if (is_list && (n_cuts != n - 1 || n > MSC_INFER_MAX_VALUES)) {
-        return msc_infer__fail(call,
-                               "found %d cut positions ('%.64s') for %d outputs, expected one less",
-                               n_cuts, text, n);
+        return msc_infer__fail(
+            call, "found %d cut positions ('%.64s') for %d outputs, expected one fewer", n_cuts,
+            text, n);
     }
     if (!is_list && text[0] != '\0' && (n_cuts != 1 || cuts[0] != n)) {
         return msc_infer__fail(call, "indices_or_sections is '%.64s', but there are %d outputs",

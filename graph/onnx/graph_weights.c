@@ -9,7 +9,7 @@
 static const char *const roles[] = {"weight", "recurrence", "bias", "gamma", "beta", "mean", "var"};
 enum { MOST = sizeof roles / sizeof roles[0] };
 
-// The alias of the weight if the replacement weights have that name, else the weight's name.
+// The weight's alias if a replacement weight is named so, else the weight's name.
 static const char *name_of(const struct msc_tensor *t, const struct msc_array_list *weights) {
     bool has_alias = t->alias[0] != '\0' && msc_array_list_find(weights, t->alias) != NULL;
     return has_alias ? t->alias : t->name;

@@ -1,11 +1,11 @@
 // Reads and writes ONNX files.
 //
 // Import: opsets 1 to 28, initialisers, Constant nodes and external data (only in the model's own
-// folder). Weights stored as integers with a scale become floats. Constants used
-// only as parameters of an operator become attributes. BatchNormalization is folded into the
-// convolution before it, and shape arithmetic on fixed shapes is folded. Names: a joint has its
-// node's name if that is unique and not empty; an activation's alias is its ONNX value name; a
-// weight has its initialiser's name.
+// folder). Weights stored as integers with a scale become floats. Constants used only as parameters
+// of an operator become attributes. BatchNormalization is folded into the convolution before it,
+// and shape arithmetic on fixed shapes is folded. Names: a joint has its node's name if this is
+// unique and not empty; an activation's alias is its ONNX value name; a weight has its
+// initialiser's name.
 //
 // Export: uses the lowest opset that supports every node written. It is at least 13 and at least
 // the model's own.

@@ -93,8 +93,9 @@ static bool has_known_dims(const struct msc_graph *g, int32_t tensor) {
     return true;
 }
 
-// True if the slot is the bias of a float addition. The addition remains float if the runtime does
-// not know all dims: it then does not fuse product and addition into one integer kernel.
+// True if the slot is the bias of a float addition. If the runtime does not know all dims, it does
+// not fuse a product and the addition after it into one integer kernel, so the addition remains
+// float.
 static bool adds_floats(const struct msc_graph *g, const struct msc_slot *slot) {
     const struct msc_joint *j = msc_graph_joint(g, slot->joint);
     return slot->kind == MSC_SITE_BIAS && j->op == MSC_OP_LINEAR_BIAS &&

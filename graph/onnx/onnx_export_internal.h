@@ -215,8 +215,8 @@ enum msc_status msc_onnx__edited_input(const char **out, struct msc_onnx_export 
 // The value that an operand reads, edited if there is an edit; "" if absent.
 enum msc_status msc_onnx__operand(const char **out, struct msc_onnx_export *e,
                                   const struct msc_joint *joint, int32_t operand);
-// The value that holds a tensor, in the type that e->graph has; for a weight, first writes its
-// initialiser.
+// The value that holds a tensor, in the type that the tensor has in e->graph. For a weight, first
+// writes its initialiser.
 enum msc_status msc_onnx__value(const char **out, struct msc_onnx_export *e, int32_t tensor);
 
 // Functions of graph/onnx/onnx_export_wide.c, for wide graphs (graph/wide.h). For other graphs they
@@ -232,7 +232,8 @@ const struct msc_joint *msc_onnx__take_types(struct msc_onnx_export *e, int32_t 
 bool msc_onnx__is_narrow(const struct msc_onnx_export *e);
 // Sets e->graph to the wide graph. Returns the previous e->graph.
 const struct msc_graph *msc_onnx__widen_types(struct msc_onnx_export *e);
-// Replaces the tensor's written value by one in the type that e->graph has.
+// Replaces the value that the tensor's producer wrote by a value in the type that the tensor has in
+// e->graph.
 enum msc_status msc_onnx__typed(const char **value, struct msc_onnx_export *e, int32_t tensor);
 // Like msc_onnx__typed, for the value after an edit, which is float32.
 enum msc_status msc_onnx__typed_edit(const char **value, struct msc_onnx_export *e, int32_t tensor);
@@ -241,9 +242,11 @@ const struct msc_array *msc_onnx__stored(const struct msc_onnx_export *e, int32_
 // Call after edited outputs have been named. Gives the public name to the Cast of an output that is
 // written in float32.
 enum msc_status msc_onnx__name_wide_outputs(struct msc_onnx_export *e);
-// Call after a joint is written: adds the Casts to its public outputs.
+// Call after a joint is written. If it is written in float32 and produces outputs of the model,
+// adds a Cast from each of them to the public output.
 enum msc_status msc_onnx__cast_outputs(struct msc_onnx_export *e, const struct msc_joint *j);
-// Adds a Cast of an edited output's value to the public output, if these types differ.
+// If the value after the edit of an output has another type than the public output, adds a Cast
+// from the value to the public output.
 enum msc_status msc_onnx__cast_edited_output(bool *is_cast, struct msc_onnx_export *e,
                                              int32_t tensor, const char *value);
 

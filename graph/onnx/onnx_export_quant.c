@@ -91,7 +91,7 @@ static enum msc_status round_activation(const char **out, struct msc_onnx_export
                                   MSC_DTYPE_F32);
 }
 
-// Sets the attribute `axis` of the node added last to the axis of the scales of `q`.
+// Sets the attribute `axis` of the last node to q's axis, unless q has a single scale.
 static enum msc_status put_axis(struct msc_onnx_export *e, const struct msc_quant *q) {
     return q->axis < 0 ? MSC_OK : msc_onnx__put_int(e, e->nodes[e->n_nodes - 1], "axis", q->axis);
 }

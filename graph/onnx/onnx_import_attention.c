@@ -260,7 +260,7 @@ static enum msc_status read_attrs(struct standard *st, struct msc_onnx_node *n) 
     return MSC_OK;
 }
 
-// Appends new keys or values to earlier ones; output `output` of the node is the result.
+// Appends new keys or values to earlier ones. The result is also the node's output `output`.
 static struct msc_value *append(struct msc_attention *a, struct msc_value *x, int past,
                                 int output) {
     struct msc_onnx_node *n = a->c.node;

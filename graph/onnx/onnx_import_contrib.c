@@ -206,7 +206,7 @@ enum msc_status msc_onnx__quick_gelu(struct msc_onnx_node *n) {
     return msc_compose_end(&c, msc_compose_swish(&c, n->inputs[0], alpha));
 }
 
-// The left half of the sum times the Gelu of the right half.
+// The left half of (input + bias) times the Gelu of its right half.
 enum msc_status msc_onnx__bias_split_gelu(struct msc_onnx_node *n) {
     struct msc_compose c = {.node = n};
     struct msc_onnx_shape shape = msc_onnx__shape(n, n->inputs[0]);

@@ -68,7 +68,7 @@ static enum msc_status set_mask(struct contrib *t, struct msc_value *mask, struc
         bool is_end = given == batch || given < 0 || batch < 0;
         if (!is_end && given != 2 * batch) {
             return MSC_ONNX_UNSUPPORTED(
-                "the mask has %lld elements for a batch of %lld, expected one or two each",
+                "the mask has %lld elements for %lld sequences, expected one or two per sequence",
                 (long long)given, (long long)batch);
         }
         kept = mask_between(c, mask, msc_attention_count(c, a->k, 2), !is_end);
@@ -112,7 +112,7 @@ static enum msc_status project(struct contrib *t) {
     }
     if (!fits || sizes[0] + sizes[1] + sizes[2] != total) {
         return MSC_FAIL(MSC_E_FORMAT,
-                        "%lld columns of the weights are not divided among queries, "
+                        "%lld columns of the weights cannot be divided among queries, "
                         "keys and values",
                         (long long)total);
     }

@@ -14,7 +14,7 @@ struct grouped {
     struct msc_value *lengths;               // [b] number of keys of each sequence
     struct msc_value *begin;                 // [b] position of the first query; NULL: 0
     bool is_appended; // the new keys follow all past ones, whatever the batch element
-    int64_t total;    // length of the present keys; -1: p + n
+    int64_t total;    // number of keys in the present (past and new); -1: p + n
 };
 
 static enum msc_status refuse_inputs(const struct msc_onnx_node *n) {
@@ -58,7 +58,7 @@ static enum msc_status read_attrs(struct grouped *g, struct msc_onnx_node *n) {
         g->heads >= 1 && g->heads <= INT32_MAX && g->key_heads >= 1 && g->key_heads <= INT32_MAX;
     if (!has_heads || is_sliding != 0) {
         return MSC_ONNX_UNSUPPORTED("num_heads is %lld, kv_num_heads %lld and "
-                                    "sliding_window_cache %lld, expected heads and 0",
+                                    "sliding_window_cache %lld, expected 1 or more heads, and 0",
                                     (long long)g->heads, (long long)g->key_heads,
                                     (long long)is_sliding);
     }
@@ -80,8 +80,8 @@ static enum msc_status read_heads(struct grouped *g) {
     int64_t n_heads = is_packed ? g->heads + 2 * g->key_heads : g->heads;
     if (shape.n_dims != 3 || shape.dims[2] < n_heads || shape.dims[2] % n_heads != 0 ||
         is_packed != (n->inputs[2] == NULL)) {
-        return MSC_FAIL(MSC_E_FORMAT, "expected queries [batch, length, heads * size], and keys "
-                                      "and values as well or neither");
+        return MSC_FAIL(MSC_E_FORMAT, "expected queries [batch, length, heads * size], and both "
+                                      "keys and values or neither");
     }
     g->size = shape.dims[2] / n_heads;
     if (!is_packed) {
@@ -217,8 +217,10 @@ static enum msc_status rotate(struct grouped *g) {
         .sine = msc_compose_unsqueeze(c, msc_compose_take(c, sine, positions, 0), 1),
     };
     if (c->status == MSC_OK && (r.size < 2 || r.size > g->size)) {
-        return MSC_FAIL(MSC_E_FORMAT, "cos_cache has %lld columns for heads of %lld elements",
-                        (long long)r.size / 2, (long long)g->size);
+        return MSC_FAIL(
+            MSC_E_FORMAT,
+            "cos_cache has %lld columns, expected 1 to half of the %lld elements of a head",
+            (long long)r.size / 2, (long long)g->size);
     }
     a->q = msc_compose_rotate(c, &r, a->q);
     a->k = msc_compose_rotate(c, &r, a->k);

@@ -80,7 +80,7 @@ enum msc_status msc_onnx__quantized_concat(struct msc_onnx_node *n) {
         msc_arena_array(&n->import->builder.arena, (size_t)count, sizeof(parts[0]));
     MSC_TRY(MSC_ALLOCATED(parts));
     if (n->n_inputs != 2 + 3 * count) {
-        return MSC_FAIL(MSC_E_FORMAT, "found %d inputs, expected 2 and 3 for each tensor",
+        return MSC_FAIL(MSC_E_FORMAT, "found %d inputs, expected 2, plus 3 for each tensor",
                         n->n_inputs);
     }
     for (int i = 0; i < count; i++) {

@@ -14,8 +14,8 @@
 
 // A value of the ONNX graph, found by its name.
 struct msc_onnx_value {
-    struct msc_value *value;            // NULL: an unread initialiser, or unavailable
-    const Onnx__TensorProto *source;    // the initialiser, or NULL
+    struct msc_value *value;         // NULL: unavailable, or an initialiser that was not read yet
+    const Onnx__TensorProto *source; // the initialiser, or NULL
     const Onnx__NodeProto *unavailable; // the node whose unsupported output this is, or NULL
     bool is_absent;                     // an optional input that the call of a function leaves out
 };
@@ -37,7 +37,7 @@ struct msc_onnx_module {
 struct msc_onnx_call {
     const Onnx__NodeProto *node;
     const Onnx__FunctionProto *function;
-    const struct msc_onnx_call *outer; // the call whose body contains this one; NULL: the model
+    const struct msc_onnx_call *outer; // the call whose body contains this call; NULL: none
     int depth;                         // 1: called by the model's graph
 };
 

@@ -176,7 +176,7 @@ out:
     return status;
 }
 
-// "PATH", "PATH/NAME" or "NAME"; if another node has this name, with a number.
+// "PATH", "PATH/NAME" or "NAME". Appends a number if another node has this name.
 static enum msc_status make_name(const char **out, struct msc_graph_names *taken,
                                  struct msc_arena *arena, const struct msc_onnx_module *m,
                                  bool is_owner) {

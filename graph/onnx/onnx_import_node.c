@@ -466,7 +466,8 @@ enum msc_status msc_onnx__direct(struct msc_onnx_node *n) {
     return msc_onnx__add_some(n, n->rule.op, n->inputs, n->n_inputs, n_outputs);
 }
 
-// An Identity that makes a constant an output is kept, because every output needs a joint.
+// Keeps an Identity from a constant to an output of the graph, because a joint must produce every
+// output.
 enum msc_status msc_onnx__identity(struct msc_onnx_node *n) {
     const Onnx__GraphProto *g = n->import->proto;
     for (size_t i = 0; i < g->n_output; i++) {
