@@ -112,9 +112,9 @@ bool msc_channels__is_one(struct msc_channels_call *c, struct msc_axis a, int64_
 void msc_channels__forget(struct msc_channels_call *c, struct msc_axis a);
 
 // For a joint that multiplies operand `a` along `axis` with operand `b` along `other` and sums:
-// msc_channels__read records which operand masks apply to, and freezes both axes if neither can be
-// masked. msc_channels__sum also ties the axes. Call one of them for each sum, in the first call of
-// the rule.
+// msc_channels__read records the operand to which masks apply, and freezes both axes if neither
+// operand can be masked. msc_channels__sum also ties the axes. Call one of the two functions for
+// each sum, in the first call of the rule.
 void msc_channels__sum(struct msc_channels_call *c, int32_t a, int axis, int32_t b, int other);
 void msc_channels__read(struct msc_channels_call *c, int32_t a, int axis, int32_t b, int other);
 // Sets how a weight uses the units along its axis. No effect if the operand is not a weight.

@@ -77,8 +77,8 @@ struct msc_onnx_export_options {
 // A wide graph (graph/wide.h) is written in the model's own types, except for joints with edits and
 // joints whose outputs have edits. These are written in float32; Casts connect them with the
 // others. Fused joints are written as the joints that they contain; with edits the graph must be
-// split first (MSC_E_STATE). The file is either complete or does not exist; PATH.data is complete
-// before it exists. Values keep their ONNX names.
+// split first (MSC_E_STATE). The file is either complete or does not exist, and PATH.data is
+// complete before the file exists. Values keep their ONNX names.
 enum msc_status msc_onnx_save(const struct msc_graph *g, const char *path,
                               const struct msc_onnx_export_options *options);
 // Removes a file that msc_onnx_save has written, and PATH.data if the model's weights are there.

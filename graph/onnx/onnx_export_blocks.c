@@ -151,7 +151,8 @@ static const struct msc_onnx_integers *codes_of(const struct msc_joint *j) {
                                           : NULL;
 }
 
-// The type of codes as which all consumers of a weight dequantise it; NULL if there is none.
+// The type of a weight's codes, if all consumers dequantise the weight from the same 4-bit type;
+// else NULL.
 static const struct msc_onnx_integers *stored_type(const struct msc_onnx_export *e,
                                                    int32_t weight) {
     const struct msc_onnx_integers *type = NULL;

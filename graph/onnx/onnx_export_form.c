@@ -85,8 +85,8 @@ static const struct msc_joint *relu_behind(const struct msc_onnx_export *e,
     return reader->op == MSC_OP_RELU && is_kept ? reader : NULL;
 }
 
-// Writes a Relu as a LeakyRelu of slope 0. With a LeakyRelu between the joint before it and the
-// pair after it, the runtime does not match that joint with an integer kernel.
+// Writes the Relu between a joint and a QDQ pair as a LeakyRelu of slope 0. The runtime then does
+// not match the joint with an integer kernel.
 static enum msc_status form_relu(bool *is_written, struct msc_onnx_joint *j) {
     const char *input, *output = j->e->names[j->joint->outputs[0]];
     int32_t before = j->joint->operands[0];

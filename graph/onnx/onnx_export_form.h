@@ -92,8 +92,8 @@ const struct msc_bias_rounding *msc_onnx__bias_rounding(const struct msc_onnx_ex
 float msc_onnx__step_of(const struct msc_onnx_export *e, const struct msc_joint *j, int64_t c);
 // If a tail with a summand follows the joint, adds the summand to the joint's bias.
 enum msc_status msc_onnx__shift_bias(struct msc_onnx_joint *j);
-// Sets limits to the clip bounds that the pair after the tensor must enforce, because the joints
-// that enforce them are not written. False if there are no such joints.
+// Finds the clip bounds [low, high] that the pair after the tensor must enforce, because the joints
+// that clip are not written. False if there are no such joints.
 bool msc_onnx__limits_of(float limits[2], const struct msc_onnx_export *e, int32_t tensor);
 // True if the joint is a hard sigmoid that becomes an addition.
 bool msc_onnx__is_saturated_sum(const struct msc_onnx_export *e, const struct msc_joint *j);

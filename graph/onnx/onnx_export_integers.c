@@ -56,9 +56,8 @@ enum msc_status msc_onnx__add_integers(const char **out, struct msc_onnx_export 
     return msc_onnx__add_initializer(out, e, name, type->onnx, n_dims, dims, data, n_bytes);
 }
 
-// True if a zero point is not 0. DequantizeLinear needs no zero points that are all 0, so blocks
-// omit them. Other tensors keep them: ONNX Runtime matches its integer kernels only with zero
-// points.
+// True if a zero point is not 0. If all are 0, DequantizeLinear does not need them, and blocks omit
+// them. Other tensors keep them: ONNX Runtime matches its integer kernels only with zero points.
 static bool has_zero_points(const struct msc_quant *q) {
     for (int32_t i = 0; i < q->n; i++) {
         if (q->zero_points[i] != 0) {

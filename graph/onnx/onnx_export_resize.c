@@ -85,8 +85,8 @@ static enum msc_status put_resize_modes(struct msc_onnx_joint *j, const char *tr
     const char *rounding = msc_joint_attr(j->joint, "rounding_method");
     bool is_nearest = strcmp(method, "nearest") == 0;
     if (strcmp(transform, "tf_half_pixel_for_nn") == 0) {
-        // Opset 13 removed tf_half_pixel_for_nn. Its coordinate is the one of half_pixel plus one
-        // half, so half_pixel with another rounding gives the same elements.
+        // Opset 13 removed tf_half_pixel_for_nn. Its coordinates are those of half_pixel plus 0.5,
+        // so half_pixel with another rounding gives the same elements.
         bool is_floor = strcmp(rounding, "floor") == 0;
         if (!is_nearest || (!is_floor && strcmp(rounding, "round_prefer_floor") != 0)) {
             return export_resize_unsupported(j, "coordinate_transformation_mode");

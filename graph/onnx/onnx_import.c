@@ -461,7 +461,7 @@ out:
     return status;
 }
 
-// Checks that every binding names a symbol or an input; otherwise it would be ignored.
+// Checks that every binding names a symbol or an input. Other bindings would have no effect.
 static enum msc_status check_bindings(struct msc_onnx_import *im) {
     const Onnx__GraphProto *g = im->proto;
     for (size_t b = 0; b < im->options->n_bindings; b++) {

@@ -186,8 +186,8 @@ static struct msc_value *find_scale(struct msc_attention *a, double power) {
 }
 
 // The scaled product of queries and keys [b, h, s, t]. In float32, the queries are multiplied by
-// the scale. In narrower types, queries and keys are each multiplied by its square root, so that
-// the scores stay in range.
+// the scale. In narrower types, queries and keys are each multiplied by the square root of the
+// scale, so that the scores stay in range.
 static struct msc_value *find_scores(struct msc_attention *a) {
     struct msc_compose *c = &a->c;
     bool is_narrow = a->dtype != MSC_DTYPE_F32 && a->dtype != MSC_DTYPE_F64;

@@ -28,8 +28,8 @@ static const char *find_scopes(const Onnx__NodeProto *node) {
     return NULL;
 }
 
-// Reads the next quoted text of a list as Python prints it. Returns the text that follows, or NULL
-// if there is no other text. *n is the number of bytes between the quotes.
+// Finds the next quoted string in a list as Python prints it; *n is the number of bytes between the
+// quotes. Returns the rest of the list, or NULL if it contains no quoted string.
 static const char *next_text(const char **text, size_t *n, const char *list) {
     const char *quote = strpbrk(list, "'\"");
     const char *end = quote == NULL ? NULL : strchr(quote + 1, *quote);
