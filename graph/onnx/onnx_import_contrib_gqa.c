@@ -109,7 +109,7 @@ static bool are_all(const struct msc_value *lengths, int64_t total) {
 // Finds the position of the first new key of each sequence. If the total length (input 6) equals
 // the number of queries and is not below p, the past is ignored. Otherwise the last new key of a
 // sequence is at the sequence's last position (input 5). There are max(total, p) present keys; if
-// the total or p is unknown, there are p + n.
+// the total, p or n is unknown, there are p + n.
 static void find_begin(struct grouped *g) {
     struct msc_attention *a = &g->a;
     struct msc_compose *c = &a->c;
