@@ -296,8 +296,7 @@ static enum msc_status take_as_tasks(struct csv_reader *r) {
     return r->n_tasks > 0
                ? MSC_OK
                : MSC_FAIL(MSC_E_INVALID,
-                          "%s: every column is named in `metrics`; expected a column for each task",
-                          r->path);
+                          "%s: every column is a metric; expected a column for each task", r->path);
 }
 
 // ---- Rows -------------------------------------------------------------------------------------
