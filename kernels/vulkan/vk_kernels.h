@@ -187,8 +187,8 @@ enum msc_vk_bias {
 
 // The int32 sums of one call. Integers are split into digits (kernels/lowering/digits.h); `product`
 // holds the product of one digit, `sums` the sum over all digits. `tail` holds scales and biases
-// per channel, laid out as in shaders/conv.glsl. It is NULL if all channels use `scale` and there is
-// no bias. Either all items of a call have a tail or none has.
+// per channel, laid out as in shaders/conv.glsl. It is NULL if all channels use `scale` and there
+// is no bias. Either all items of a call have a tail or none has.
 struct msc_vk_summing {
     const struct msc_vk_block *product, *sums, *tail;
     float scale;
