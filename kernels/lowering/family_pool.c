@@ -4,6 +4,9 @@
 
 #include <string.h>
 
+// Kernels list the taps of a window. Larger windows are left to the reference kernels.
+#define MOST_TAPS ((int64_t)1 << 20)
+
 static bool family_pool_read_axes(struct msc_pool_axis axes[3], const struct msc_joint *joint,
                                   const struct msc_tensor *x, const struct msc_tensor *y) {
     int n = x->n_dims - 2;
@@ -24,7 +27,8 @@ static bool family_pool_read_axes(struct msc_pool_axis axes[3], const struct msc
             return false;
         }
     }
-    return true;
+    int64_t taps = msc_dims_product(n, kernel); // -1: it overflows
+    return taps > 0 && taps <= MOST_TAPS;
 }
 
 bool msc_pool_describe(struct msc_pool *out, const struct msc_graph *g,
