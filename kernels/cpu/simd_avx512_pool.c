@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-enum { LANES = 16, TILE = 4, BLOCK = MSC_SIMD_BLOCK };
+enum { TILE = 4, BLOCK = MSC_SIMD_BLOCK };
 
 // ---- Bytes ------------------------------------------------------------------------------------
 

@@ -5,8 +5,6 @@
 
 #include <math.h>
 
-enum { LANES = 16 };
-
 // Gives the same bits as msc_expf for numbers up to 0 and for NaN. The product with the first part
 // of ln 2 is exact, so one instruction may multiply and subtract. The final factor is a power of
 // two, so it rounds the polynomial only once, as msc_expf does.
