@@ -1,6 +1,6 @@
 // Loops for AVX2 with FMA.
+#define MSC_VECTOR_AVX2
 #include "kernels/cpu/simd_tables.h"
-#include "kernels/cpu/simd_vector_avx2.h"
 
 #include "kernels/cpu/simd_chain_loops.h"
 

@@ -3,8 +3,8 @@
 // Bytes are multiplied as int16. A pair of elements is what a group of four bytes is elsewhere, and
 // the weights are packed as int16. Windows are copied as int16 into scratch memory, several at a
 // time, before they are multiplied.
+#define MSC_VECTOR_AVX2
 #include "kernels/cpu/simd_tables.h"
-#include "kernels/cpu/simd_vector_avx2.h"
 
 #include "kernels/cpu/simd_indirect_loops.h"
 

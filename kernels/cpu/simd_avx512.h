@@ -2,8 +2,6 @@
 #ifndef MSC_KERNELS_CPU_SIMD_AVX512_H
 #define MSC_KERNELS_CPU_SIMD_AVX512_H
 
-#include "kernels/cpu/simd_vector_avx512.h"
-
 #include "kernels/cpu/simd_ops.h"
 #include "kernels/cpu/simd_tables.h"
 

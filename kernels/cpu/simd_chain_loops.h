@@ -1,6 +1,5 @@
 // Loops for every instruction set over contiguous elements: quantising, the epilogue of sums, and
-// chains of element-wise operations in registers. A file that includes simd_vector_*.h before
-// instantiates them.
+// chains of element-wise operations in registers. Each instruction set includes them once.
 #ifndef MSC_KERNELS_CPU_SIMD_CHAIN_LOOPS_H
 #define MSC_KERNELS_CPU_SIMD_CHAIN_LOOPS_H
 

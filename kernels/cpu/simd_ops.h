@@ -1,9 +1,10 @@
-// Loops over vectors that are the same for every instruction set: quantising, the epilogue of sums,
-// and element-wise chains. A file that includes simd_vector_*.h before instantiates them.
+// Operations on vectors (simd_vector.h) that the loops share: quantising, the epilogue of sums, and the
+// instructions of element-wise chains.
 #ifndef MSC_KERNELS_CPU_SIMD_OPS_H
 #define MSC_KERNELS_CPU_SIMD_OPS_H
 
 #include "kernels/cpu/simd_indirect.h"
+#include "kernels/cpu/simd_vector.h"
 
 #define UNROLL _Pragma("GCC unroll 24")
 
