@@ -72,7 +72,7 @@ static int64_t offsets_bytes(int64_t n_windows) {
 
 static size_t pairs_scratch_bytes(int64_t n_runs, int64_t depth) {
     int64_t n_bytes = window_bytes(n_runs, depth), n = windows_per_copy(n_bytes);
-    return (size_t)(offsets_bytes(n) + n * n_bytes + VECTOR);
+    return (size_t)(offsets_bytes(n) + round_up(n * n_bytes + VECTOR, VECTOR));
 }
 
 // Copies n bytes as int16. Reads whole groups, and may write up to a vector behind the copy.
