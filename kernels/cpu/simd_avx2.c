@@ -103,4 +103,6 @@ const struct msc_simd msc_simd__avx2 = {
     .softmax = msc_simd__plain_softmax,
     .log_softmax = msc_simd__plain_log_softmax,
     .run_chain = run_chain,
+    .transpose4 = msc_simd__avx2_transpose4,
+    .transpose1 = msc_simd__avx2_transpose1,
 };
