@@ -1,4 +1,4 @@
-#include "kernels/cpu/simd_tables.h"
+#include "kernels/cpu/simd.h"
 
 #include "base/platform.h"
 #include "graph/reference/numeric.h"
@@ -152,8 +152,8 @@ MSC_SIMD static void largest_of_two(uint8_t *restrict out, const uint8_t *restri
     }
 }
 
-void msc_simd__plain_largest(uint8_t out[], const uint8_t x[], const struct msc_simd_pool *p,
-                             uint8_t flip) {
+static void plain_largest(uint8_t out[], const uint8_t x[], const struct msc_simd_pool *p,
+                          uint8_t flip) {
     for (int64_t w = 0; w < p->n_windows; w++) {
         memcpy(out, x + p->offsets[0], (size_t)p->channels);
         for (int64_t t = 1; t < p->n_taps; t++) {
@@ -224,14 +224,13 @@ MSC_SIMD static void mean_taps(float *restrict out, const float *restrict x,
     }
 }
 
-void msc_simd__plain_largest_float(float out[], const float x[], const struct msc_simd_pool *p) {
+static void plain_largest_float(float out[], const float x[], const struct msc_simd_pool *p) {
     for (int64_t w = 0; w < p->n_windows; w++) {
         max_taps(out + w * p->channels, x + w * p->step, p->offsets, p->n_taps, p->channels);
     }
 }
 
-void msc_simd__plain_mean(float out[], const float x[], const struct msc_simd_pool *p,
-                          float divisor) {
+static void plain_mean(float out[], const float x[], const struct msc_simd_pool *p, float divisor) {
     for (int64_t w = 0; w < p->n_windows; w++) {
         mean_taps(out + w * p->channels, x + w * p->step, p->offsets, p->n_taps, p->channels,
                   divisor);
@@ -310,7 +309,7 @@ MSC_SIMD static void plain_divide(float out[], int64_t n, float value) {
     }
 }
 
-void msc_simd__plain_softmax(float out[], const float x[], int64_t n) {
+static void plain_softmax(float out[], const float x[], int64_t n) {
     float max = row_max(x, n);
     struct sum sum = {.rest = 0.0f};
     for (int64_t i = 0; i < n; i += PIECE) {
@@ -322,7 +321,7 @@ void msc_simd__plain_softmax(float out[], const float x[], int64_t n) {
     plain_divide(out, n, simd_total(&sum));
 }
 
-void msc_simd__plain_log_softmax(float out[], const float x[], int64_t n) {
+static void plain_log_softmax(float out[], const float x[], int64_t n) {
     float max = row_max(x, n), powers[PIECE];
     struct sum sum = {.rest = 0.0f};
     for (int64_t i = 0; i < n; i += PIECE) {
@@ -341,9 +340,9 @@ const struct msc_simd msc_simd_plain = {
     .pack_taps = plain_pack_taps,
     .add_taps = plain_add_taps,
     .add_taps_quantize = plain_add_taps_quantize,
-    .largest = msc_simd__plain_largest,
-    .largest_float = msc_simd__plain_largest_float,
-    .mean = msc_simd__plain_mean,
-    .softmax = msc_simd__plain_softmax,
-    .log_softmax = msc_simd__plain_log_softmax,
+    .largest = plain_largest,
+    .largest_float = plain_largest_float,
+    .mean = plain_mean,
+    .softmax = plain_softmax,
+    .log_softmax = plain_log_softmax,
 };

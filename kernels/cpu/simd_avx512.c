@@ -2,6 +2,8 @@
 #include "kernels/cpu/simd_avx512.h"
 
 #include "kernels/cpu/simd_chain_loops.h"
+#include "kernels/cpu/simd_pool_loops.h"
+#include "kernels/cpu/simd_softmax_loops.h"
 
 // ---- Depthwise --------------------------------------------------------------------------------
 
@@ -143,10 +145,10 @@ const struct msc_simd msc_simd__avx512 = {
     .add_columns = msc_simd__add_columns,
     .add_columns_quantize = msc_simd__add_columns_quantize,
     .largest = msc_simd__largest,
-    .largest_float = msc_simd__largest_float,
-    .mean = msc_simd__mean,
-    .softmax = msc_simd__softmax,
-    .log_softmax = msc_simd__log_softmax,
+    .largest_float = largest_float,
+    .mean = mean,
+    .softmax = softmax,
+    .log_softmax = log_softmax,
     .run_chain = run_chain,
     .transpose4 = msc_simd__transpose4,
     .transpose1 = msc_simd__transpose1,

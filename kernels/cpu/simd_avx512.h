@@ -28,13 +28,6 @@ AVX512 INLINE struct quad transposed(struct quad s) {
 
 void msc_simd__largest(uint8_t out[], const uint8_t x[], const struct msc_simd_pool *p,
                        uint8_t flip);
-void msc_simd__largest_float(float out[], const float x[], const struct msc_simd_pool *p);
-void msc_simd__mean(float out[], const float x[], const struct msc_simd_pool *p, float divisor);
-
-// ---- simd_avx512_softmax.c --------------------------------------------------------------------
-
-void msc_simd__softmax(float out[], const float x[], int64_t n);
-void msc_simd__log_softmax(float out[], const float x[], int64_t n);
 
 // ---- simd_avx512_transpose.c ------------------------------------------------------------------
 

@@ -15,6 +15,8 @@
 //     vf_multiply_add(a, b, c)              a * b + c, rounded once
 //     vf_multiply_subtract_from(a, b, c)    c - a * b, rounded once
 //     vi_of_floats       rounds to the nearest integer, half to even
+//     vf_scale(x, n)     x * 2^n for integers n from -200 to 100, rounded once
+//     vf_largest         the largest lane; no lane may be NaN
 //     vf_of_bits, vi_of_bits    the same bits as another type
 //     vi_load_bytes      loads uint8, after XOR with `flip`
 //     struct vlimits     how vi_store_bytes makes bytes of int32: adds the zero point and limits the

@@ -107,6 +107,32 @@ VECTOR_INLINE vfloat vf_min(vfloat a, vfloat b) {
     return (vfloat){_mm256_min_ps(a.low, b.low), _mm256_min_ps(a.high, b.high)};
 }
 
+VECTOR_INLINE bool vf_has_nan(vfloat x) {
+    return _mm256_movemask_ps(_mm256_or_ps(_mm256_cmp_ps(x.low, x.low, _CMP_UNORD_Q),
+                                           _mm256_cmp_ps(x.high, x.high, _CMP_UNORD_Q))) != 0;
+}
+
+VECTOR_INLINE float vf_largest(vfloat x) {
+    __m256 y = _mm256_max_ps(x.low, x.high);
+    __m128 z = _mm_max_ps(_mm256_castps256_ps128(y), _mm256_extractf128_ps(y, 1));
+    z = _mm_max_ps(z, _mm_movehl_ps(z, z));
+    return _mm_cvtss_f32(_mm_max_ss(z, _mm_movehdup_ps(z)));
+}
+
+// x * 2^n in half a vector. The power is split into two factors, so that the first product is normal
+// and only the second one is rounded.
+VECTOR_INLINE __m256 scale_half(__m256 x, __m256 n) {
+    __m256i power = _mm256_cvtps_epi32(n), half = _mm256_srai_epi32(power, 1);
+    __m256i bias = _mm256_set1_epi32(127), rest = _mm256_sub_epi32(power, half);
+    x = _mm256_mul_ps(x, _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_add_epi32(half, bias), 23)));
+    return _mm256_mul_ps(x,
+                         _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_add_epi32(rest, bias), 23)));
+}
+
+VECTOR_INLINE vfloat vf_scale(vfloat x, vfloat n) {
+    return (vfloat){scale_half(x.low, n.low), scale_half(x.high, n.high)};
+}
+
 // ---- int32 ------------------------------------------------------------------------------------
 
 VECTOR_INLINE __m256i vi_load_half(const void *from) {
