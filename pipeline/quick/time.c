@@ -1,4 +1,5 @@
-// Rejects plans that float tensors slow down. Each end of a float section needs a conversion, so a
+// Rejects plans that float tensors slow down, and plans slower than the float model if there is a
+// quicker one. Each end of a float section needs a conversion, so a
 // single float tensor may cost more time than integer arithmetic saves. Times are measured in the
 // runtime if it is available; otherwise they are predicted.
 #include "pipeline/delivery.h"
@@ -20,11 +21,18 @@ bool msc_quick__is_quick_enough(double ratio, double all_bytes) {
 
 // ---- The runtime ------------------------------------------------------------------------------
 
-// Picks the plans to measure: the plans from the best one to the first one without float tensors.
-static size_t pick_plans(size_t picked[], const struct msc_quick *q) {
+// Picks the plans to measure: the plans from the best one to the first one without float tensors,
+// then plans that are added to be quicker. *n_ranked is the number of the former.
+static size_t pick_plans(size_t picked[], size_t *n_ranked, const struct msc_quick *q) {
     size_t n = 0;
     for (size_t i = 0; i < q->n && (n == 0 || q->plans[picked[n - 1]].n_float > 0); i++) {
         picked[n++] = i;
+    }
+    *n_ranked = n;
+    for (size_t i = 0; i < q->n; i++) {
+        if (q->plans[i].is_quicker) {
+            picked[n++] = i;
+        }
     }
     return n;
 }
@@ -75,11 +83,19 @@ static enum msc_status ask_runtime(double ratios[], struct msc_quick *q, const s
 
 // ---- The choice -------------------------------------------------------------------------------
 
+// A quicker plan replaces the best one if that is slower than the float model, or if the quicker
+// plan also has the lower loss.
+static bool is_better(const struct msc_quick_plan *quicker, double ratio,
+                      const struct msc_quick_plan *best, double ratio_of_best) {
+    bool is_wanted = ratio_of_best > TIME_MARGIN || quicker->loss <= best->loss;
+    return is_wanted && ratio * TIME_MARGIN < ratio_of_best;
+}
+
 enum msc_status msc_quick__pass_slow(struct msc_quick *q) {
     size_t picked[MSC_QUICK_MOST_PLANS];
     double ratios[MSC_QUICK_MOST_PLANS];
     bool is_asked_for = q->options->n_float >= 0;
-    size_t n = pick_plans(picked, q), best = 0;
+    size_t n_ranked, n = pick_plans(picked, &n_ranked, q), best = 0;
     if (is_asked_for || n < 2) {
         return MSC_OK;
     }
@@ -87,8 +103,14 @@ enum msc_status msc_quick__pass_slow(struct msc_quick *q) {
         ratios[i] = q->plans[picked[i]].ratio;
     }
     MSC_TRY(ask_runtime(ratios, q, picked, n));
-    while (best + 1 < n && !msc_quick__is_quick_enough(ratios[best], ratios[n - 1])) {
+    while (best + 1 < n_ranked && !msc_quick__is_quick_enough(ratios[best], ratios[n_ranked - 1])) {
         best++;
+    }
+    for (size_t i = n_ranked; i < n; i++) {
+        const struct msc_quick_plan *plans = q->plans;
+        if (is_better(&plans[picked[i]], ratios[i], &plans[picked[best]], ratios[best])) {
+            best = i;
+        }
     }
     msc_quick__put_first(q, picked[best]);
     return MSC_OK;
