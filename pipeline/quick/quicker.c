@@ -1,10 +1,13 @@
 // Plans that compute in floats where integers do not save time.
 //
-// A runtime that loads weights of bytes for a joint in floats converts them once. So a plan whose
+// A file for ONNX Runtime stores weights of bytes for a joint in floats so that they are converted
+// once, at load. So a plan whose
 // activations are all float, and whose weights are bytes, takes the time of the float model, and its
 // file is as small as that of a plan with bytes everywhere. Between these two plans are others, with
 // stretches of joints in floats and in integers; the predictor finds the quickest.
 #include "pipeline/quick/quick_internal.h"
+
+#include "graph/target.h"
 
 #include <string.h>
 
@@ -73,11 +76,18 @@ static enum msc_status add_quicker(struct msc_quick *q, const uint32_t point[]) 
     return MSC_OK;
 }
 
+// Whether such plans are wanted: the target converts weights at load, and the best plan may be
+// slower than the float model.
+static bool is_wanted(const struct msc_quick *q) {
+    const struct msc_target *target = msc_target_find(q->session.entry->target);
+    return q->effort->leaves_float && q->options->n_float < 0 && q->predictor && target &&
+           target->has_forms && !(q->plans[0].ratio < SURE_RATIO);
+}
+
 enum msc_status msc_quick__compute_float(struct msc_quick *q) {
     size_t n_tasks = msc_quick__space(q)->n_tasks;
     const uint32_t *all_float = msc_quick__space(q)->baselines[q->effort->of_float].choices;
-    bool is_wanted = q->effort->leaves_float && q->options->n_float < 0 && q->predictor;
-    if (!is_wanted || q->plans[0].ratio < SURE_RATIO) {
+    if (!is_wanted(q)) {
         return MSC_OK;
     }
     uint32_t *floats = msc_arena_array(&q->arena, n_tasks + 1, sizeof floats[0]);

@@ -6,16 +6,17 @@
 For each model:
 - taken: `mscgym graph` reads it, or refuses it with the reason that the list expects.
 - difference: outputs of `mscgym run` and of ONNX Runtime, relative to the greatest. The limit is
-  1e-4 for float32 models, 1/127 (a step of 8 bits) for quantised ones, 1e-2 for 16-bit floats.
+  1e-4 for float32 models and 1e-2 for 16-bit floats. Models that are already quantised are compared
+  node by node, within a rounding step (models_compare.py).
 - quantised: `mscgym quantize` with default options gives a model. Its loss is at most that of
   quantize_static, and its time at most 1.02 times the least of the float model's and
   quantize_static's.
 
 A loss is the mean squared difference of a float output to the float model's, relative to its mean
 square, averaged over the outputs, on unseen samples. quantize_static has its default options (QDQ,
-per tensor, minmax), after quant_pre_process, and the same samples. A time is the median processor
-time of one sample in ONNX Runtime on one thread, measured in turns; a model above the limit is
-measured again.
+per tensor, minmax), after quant_pre_process, and the same samples. A time is the lower
+quartile of the processor time of one sample in ONNX Runtime on one thread, measured in turns; a model
+above the limit is measured again, with more rounds.
 
 Models, samples and results are kept in --folder, and a later run continues there. --again repeats
 the measurements of the chosen models, and --table only prints. Exits with 1 if a bar is missed, and
@@ -36,17 +37,18 @@ import time
 try:
     import models_list
     import numpy
-    import onnx
     import onnxruntime
+    from models_compare import compare_nodes, compare_outputs
 except ImportError as error:
     print(f"skipped: {error}")
     sys.exit(77)
 
 CHECKED = 4  # samples whose outputs are compared
 UNSEEN = 16
-LIMITS = {"float32": 1e-4, "quantised": 1 / 127, "16 bits": 1e-2}
+LIMITS = {"float32": 1e-4, "quantised": 1e-4, "16 bits": 1e-2}
 TIME_LIMIT = 1.02
 SECONDS = 900  # limit of one model
+LONGEST = 20  # seconds of one measurement of times
 COLUMNS = ["model", "kind", "exporter", "type", "taken", "difference", "limit", "quantised", "quantize_cpu_s",
            "static_cpu_s", "loss", "static_loss", "float_us", "static_us", "us", "said"]
 
@@ -112,37 +114,34 @@ def is_float(array):
     return isinstance(array, numpy.ndarray) and array.dtype.kind == "f"
 
 
-def check_outputs(mscgym, files, optimised):
-    """The greatest difference to ONNX Runtime's outputs, relative to the greatest output."""
+def run_ours(mscgym, files, feed, more):
+    """Tensors of `mscgym run`, by name."""
+    samples, found = files.outputs + ".feed.npz", files.outputs
+    if os.path.exists(found):
+        os.remove(found)
+    arguments = []
+    for name, value in feed.items():
+        path = f"{samples}.{len(arguments)}.npy"
+        numpy.save(path, value)
+        arguments += ["--input", f"{name}={path}"]
+    arguments += ["--repeat", "0"]
+    if more:  # the options need samples
+        numpy.savez(samples, **feed)
+        arguments = ["--inputs", samples]
+    code, said, _ = command(mscgym, "run", files.model, *arguments, *more, "--output", found, "--threads", "1",
+                            "--quiet")
+    if code:
+        raise RuntimeError(f"run: {said}")
+    return dict(numpy.load(found))
+
+
+def check_outputs(mscgym, files, kind):
+    def run(feed, more):
+        return run_ours(mscgym, files, feed, more)
+    if kind == "quantised":
+        return compare_nodes(run, files.model, rows(files.unseen, 1)[0])
     feeds = rows(files.unseen, CHECKED)
-    expected = outputs(files.model, feeds, optimised)
-    worst = 0
-    for feed, wanted in zip(feeds, expected):
-        arguments = []
-        for name, value in feed.items():
-            path = f"{files.outputs}.{len(arguments)}.npy"
-            numpy.save(path, value)
-            arguments += ["--input", f"{name}={path}"]
-        if os.path.exists(files.outputs):
-            os.remove(files.outputs)
-        code, said, _ = command(mscgym, "run", files.model, *arguments, "--output", files.outputs, "--repeat", "0",
-                                "--threads", "1", "--quiet")
-        for path in arguments[1::2]:
-            os.remove(path.partition("=")[2])
-        if code:
-            raise RuntimeError(f"run: {said}")
-        found = dict(numpy.load(files.outputs))
-        for name, value in wanted.items():
-            if name not in found:
-                raise RuntimeError(f"run: output {name} is missing")
-            if found[name].shape != value.shape:
-                raise RuntimeError(f"run: output {name} has shape {found[name].shape}, expected {value.shape}")
-            mine, theirs = found[name].astype(float), value.astype(float)
-            same = (mine == theirs) | (numpy.isnan(mine) & numpy.isnan(theirs))
-            most = numpy.abs(theirs[numpy.isfinite(theirs)]).max(initial=1e-30)
-            gap = numpy.where(same, 0, numpy.abs(mine - theirs)).max(initial=0) / most
-            worst = max(worst, float("inf") if numpy.isnan(gap) else gap)
-    return worst
+    return compare_outputs(run, outputs(files.model, feeds), feeds)
 
 
 def loss(truth, found):
@@ -161,45 +160,37 @@ def loss(truth, found):
     return float(numpy.mean(losses)) if losses else None
 
 
-STATIC = """
-import resource, sys
-sys.path.insert(0, sys.argv[1])
-from models import rows
-from onnxruntime.quantization import CalibrationDataReader, quantize_static
-from onnxruntime.quantization.shape_inference import quant_pre_process
-model, samples, out = sys.argv[2:5]
-class Reader(CalibrationDataReader):
-    def __init__(self):
-        self.samples = iter(rows(samples))
-    def get_next(self):
-        return next(self.samples, None)
-try:
-    quant_pre_process(model, out)
-except Exception:
-    quant_pre_process(model, out, skip_symbolic_shape=True)
-before = resource.getrusage(resource.RUSAGE_SELF)
-quantize_static(out, out, Reader())
-after = resource.getrusage(resource.RUSAGE_SELF)
-print(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
-"""
-
-
 def quantize_static(files):
     """Makes the peer's model. Returns its processor time, or None with the reason."""
-    here = os.path.dirname(os.path.abspath(__file__))
-    if os.path.exists(files.static):
-        os.remove(files.static)
-    result = subprocess.run([sys.executable, "-c", STATIC, here, files.model, files.samples, files.static],
-                            capture_output=True, text=True, errors="replace", check=False)
-    if result.returncode:
+    from onnxruntime.quantization import CalibrationDataReader
+    from onnxruntime.quantization import quantize_static as quantise
+    from onnxruntime.quantization.shape_inference import quant_pre_process
+
+    class Reader(CalibrationDataReader):
+        def __init__(self):
+            self.samples = iter(rows(files.samples))
+
+        def get_next(self):
+            return next(self.samples, None)
+
+    try:
+        try:
+            quant_pre_process(files.model, files.static)
+        except Exception:  # pylint: disable=broad-except
+            quant_pre_process(files.model, files.static, skip_symbolic_shape=True)
+        before = resource.getrusage(resource.RUSAGE_SELF)
+        quantise(files.static, files.static, Reader())
+        after = resource.getrusage(resource.RUSAGE_SELF)
+    except Exception as problem:  # pylint: disable=broad-except
         if os.path.exists(files.static):
             os.remove(files.static)
-        return None, (result.stderr.strip().splitlines() or ["no reason"])[-1][:200]
-    return float(result.stdout.split()[-1]), ""
+        return None, f"static: {' '.join(str(problem).split())[:200]}"
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, ""
 
 
 def times(paths, feed, rounds=25):
-    """The median processor time of each model in microseconds, measured in turns."""
+    """The processor time of each model in microseconds: the lower quartile of rounds, as others may
+    share the processor. The models take turns, in changing order."""
     runners = [session(path) for path in paths]
     counts = []
     for runner in runners:
@@ -208,13 +199,17 @@ def times(paths, feed, rounds=25):
         runner.run(None, feed)
         counts.append(max(1, min(1000, int(2e-3 / max(time.thread_time() - start, 1e-6)))))
     measured = [[] for _ in paths]
-    for _ in range(rounds):
-        for runner, count, found in zip(runners, counts, measured):
+    begin = time.monotonic()
+    for turn in range(rounds):
+        if turn > 8 and time.monotonic() > begin + LONGEST:
+            break
+        for i in range(len(paths)):
+            at = (i + turn) % len(paths)
             start = time.thread_time()
-            for _ in range(count):
-                runner.run(None, feed)
-            found.append((time.thread_time() - start) / count * 1e6)
-    return [float(numpy.median(found)) for found in measured]
+            for _ in range(counts[at]):
+                runners[at].run(None, feed)
+            measured[at].append((time.thread_time() - start) / counts[at] * 1e6)
+    return [float(numpy.quantile(found, 0.25)) for found in measured]
 
 
 def measure_times(files, result):
@@ -246,7 +241,7 @@ def examine(mscgym, entry, files, result):
         result["said"] = said
         return
     result["limit"] = LIMITS[entry.type]
-    result["difference"] = check_outputs(mscgym, files, entry.type != "quantised")
+    result["difference"] = check_outputs(mscgym, files, entry.type)
     if not entry.quantise:
         return
     if os.path.exists(files.ours):

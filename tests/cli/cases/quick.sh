@@ -53,8 +53,13 @@ done
 cmp 1.onnx 2.onnx && rm 1.onnx 2.onnx
 
 echo "- without its runtime"
-MSCGYM_RUNTIME=no/runtime small | grep 'runtime\|exit' | sed 's/: .*mscgym-runtime/: mscgym-runtime/'
+MSCGYM_RUNTIME=no/runtime small --float 0 | grep 'runtime\|exit' | sed 's/: .*mscgym-runtime/: mscgym-runtime/'
 small --target tensorrt | grep -c runtime
+
+echo "- floats where integers would take more time, from weights of bytes"
+MSCGYM_RUNTIME=no/runtime small --json >report.json
+jq -c '[.plans[0].float > 0, .plans[0].predicted_ratio <= 1, .plans[0].metrics.size_bytes ==
+    ([.plans[] | select(.plain)][0].metrics.size_bytes)]' <(sed '$d' report.json)
 
 echo "- what is wrong is one line"
 try mscgym quantize
