@@ -71,20 +71,39 @@ def separate(model, tensors):
     return result, given
 
 
-def compare_nodes(run, path, feed):
-    model = onnx.load(path)
-    tensors = {**feed, **run(feed, ["--tensor", "*"])}
-    alone, given = separate(model, tensors)
-    if not alone.graph.output:
-        raise RuntimeError("no node could be compared")
+def evaluate(model, feed):
+    """All outputs by name, without optimisation."""
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 4
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
-    session = onnxruntime.InferenceSession(alone.SerializeToString(), options, ["CPUExecutionProvider"])
+    session = onnxruntime.InferenceSession(model.SerializeToString(), options, ["CPUExecutionProvider"])
     names = [o.name for o in session.get_outputs()]
+    return dict(zip(names, session.run(names, feed)))
+
+
+def every_tensor(model, feed):
+    """All tensors as ONNX Runtime computes them."""
+    whole = onnx.ModelProto()
+    whole.CopyFrom(model)
+    outputs = {o.name for o in model.graph.output}
+    whole.graph.output.extend(onnx.ValueInfoProto(name=o) for node in model.graph.node for o in node.output
+                              if o and o not in outputs)
+    return evaluate(whole, feed)
+
+
+def compare_nodes(run, path, feed):
+    model = onnx.load(path)
+    theirs, tensors = every_tensor(model, feed), dict(feed)
+    for name, array in run(feed, ["--tensor", "*"]).items():
+        # A tensor may have other lengths of 1 here.
+        if name in theirs and array.size == theirs[name].size and array.dtype == theirs[name].dtype:
+            tensors[name] = array.reshape(theirs[name].shape)
+    alone, given = separate(model, tensors)
+    if not alone.graph.output:
+        raise RuntimeError("no node could be compared")
     worst = 0
-    for name, theirs in zip(names, session.run(names, {"given:" + n: tensors[n] for n in given})):
-        mine = tensors[name.partition(":")[2]].reshape(theirs.shape)
+    for name, theirs in evaluate(alone, {"given:" + n: tensors[n] for n in given}).items():
+        mine = tensors[name.partition(":")[2]]
         if theirs.dtype.kind in "iu" and theirs.dtype.itemsize <= 2:
             apart = numpy.abs(mine.astype(int) - theirs.astype(int))
             if apart.max(initial=0) > MOST_STEPS or numpy.count_nonzero(apart) - 1 > MOST_SHARE * apart.size:
