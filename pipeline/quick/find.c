@@ -63,5 +63,9 @@ enum msc_status msc_quick__find_plans(struct msc_quick *q) {
     MSC_TRY(msc_quick__compute_float(q));
     MSC_TRY(msc_quick__measure_plans(q, n_before));
     MSC_TRY(msc_quick__pass_slow(q));
-    return q->effort->improves ? msc_quick__improve_weights(q) : MSC_OK;
+    if (!q->effort->improves) {
+        return MSC_OK;
+    }
+    msc_quick__close_delivery(q); // its process needs memory
+    return msc_quick__improve_weights(q);
 }

@@ -78,9 +78,9 @@ static enum msc_status check_loads(const struct msc_quick *q,
 static enum msc_status measure_delivered(struct msc_quick *q, cJSON *runtime,
                                          struct msc_delivery_plan plans[], size_t n) {
     struct msc_delivery_plan *order[3];
-    struct msc_delivery *d = NULL;
     bool is_there = false;
-    MSC_TRY(msc_session_open_delivery(&d, &q->session, &q->news));
+    MSC_TRY(msc_quick__open_delivery(q));
+    struct msc_delivery *d = q->delivery;
     enum msc_status status = msc_session_start_runtime(&is_there, runtime, &q->session, d);
     for (size_t i = 0; status == MSC_OK && i < n; i++) {
         order[i] = &plans[i];
@@ -93,12 +93,7 @@ static enum msc_status measure_delivered(struct msc_quick *q, cJSON *runtime,
         status = msc_delivery_latency(d, order, n);
     }
     status = msc_session_settle_measuring(&q->session, status);
-    if (status == MSC_OK && is_there) {
-        // Must run before the delivery is closed, because closing frees the messages.
-        status = check_loads(q, plans, n);
-    }
-    msc_delivery_close(d);
-    return status;
+    return status == MSC_OK && is_there ? check_loads(q, plans, n) : status;
 }
 
 // Delivers the best plan, and measures it together with the plain plan and the float model.
@@ -267,6 +262,7 @@ enum msc_status msc_quick_quantize(struct cJSON **out, const struct msc_quick_op
         cJSON_Delete(q.plans[i].found);
         msc_strategy_destroy(q.plans[i].strategy);
     }
+    msc_quick__close_delivery(&q);
     msc_quantize_predictor_destroy(q.predictor);
     msc_session_close(&q.session);
     msc_setup_destroy(q.setup);

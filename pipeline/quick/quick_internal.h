@@ -53,6 +53,7 @@ struct msc_quick {
     struct msc_setup *setup;
     struct msc_session session;
     struct msc_news news;                     // without msc_news_begin: reports only measurements
+    struct msc_delivery *delivery;            // opened when first needed
     struct msc_quantize_predictor *predictor; // NULL: times cannot be predicted
     struct msc_quick_plan *plans; // [n] in the arena, with room for MSC_QUICK_MOST_PLANS
     size_t n;
@@ -110,6 +111,10 @@ enum msc_status msc_quick__leave_float(struct msc_quick *q);
 // quicker.c: if the best plan may be slower than the float model, adds plans whose activations are
 // float where integers do not save time. Their weights are bytes like those of the best plan.
 enum msc_status msc_quick__compute_float(struct msc_quick *q);
+
+// time.c: opens `delivery` unless it is open. Closes it; also if it is not open.
+enum msc_status msc_quick__open_delivery(struct msc_quick *q);
+void msc_quick__close_delivery(struct msc_quick *q);
 
 // time.c: finds the best of the plans that their float tensors do not slow down, or a quicker one if
 // that is slower than the float model, and moves it to the front of the list.

@@ -65,19 +65,29 @@ static enum msc_status measure_ratios(double ratios[], struct msc_quick *q, cons
     return status;
 }
 
+enum msc_status msc_quick__open_delivery(struct msc_quick *q) {
+    return q->delivery ? MSC_OK : msc_session_open_delivery(&q->delivery, &q->session, &q->news);
+}
+
+void msc_quick__close_delivery(struct msc_quick *q) {
+    msc_delivery_close(q->delivery);
+    q->delivery = NULL;
+}
+
 static enum msc_status ask_runtime(double ratios[], struct msc_quick *q, const size_t picked[],
                                    size_t n) {
-    struct msc_delivery *d = NULL;
     const char *missing = NULL;
     if (!msc_session_has_runtime(&q->session)) {
         return MSC_OK;
     }
-    MSC_TRY(msc_session_open_delivery(&d, &q->session, &q->news));
-    enum msc_status status = msc_delivery_start(d, &missing);
+    MSC_TRY(msc_quick__open_delivery(q));
+    enum msc_status status = msc_delivery_start(q->delivery, &missing);
     if (status == MSC_OK && !missing) {
-        status = measure_ratios(ratios, q, picked, n, d);
+        status = measure_ratios(ratios, q, picked, n, q->delivery);
     }
-    msc_delivery_close(d);
+    if (status != MSC_OK) {
+        msc_quick__close_delivery(q); // a runtime that has failed is started again
+    }
     return msc_session_settle_measuring(&q->session, status);
 }
 

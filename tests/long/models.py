@@ -37,8 +37,8 @@ import time
 try:
     import models_list
     import numpy
-    import onnxruntime
     from models_compare import compare_nodes, compare_outputs
+    from models_times import rows, session
 except ImportError as error:
     print(f"skipped: {error}")
     sys.exit(77)
@@ -48,7 +48,6 @@ UNSEEN = 16
 LIMITS = {"float32": 1e-4, "quantised": 1e-4, "16 bits": 1e-2}
 TIME_LIMIT = 1.02
 SECONDS = 900  # limit of one model
-LONGEST = 20  # seconds of one measurement of times
 COLUMNS = ["model", "kind", "exporter", "type", "taken", "difference", "limit", "quantised", "quantize_cpu_s",
            "static_cpu_s", "loss", "static_loss", "float_us", "static_us", "us", "said"]
 
@@ -73,13 +72,6 @@ def make(entry, files):
         numpy.savez(path, **{k: v[part] if v.ndim else v for k, v in feeds.items()})
 
 
-def rows(path, count=None):
-    """The samples of a file as feeds of one sample each."""
-    values = dict(numpy.load(path))
-    n = min((len(v) for v in values.values() if v.ndim), default=1)
-    return [{k: v[i:i + 1] if v.ndim else v for k, v in values.items()} for i in range(min(n, count or n))]
-
-
 def command(*arguments):
     environment = dict(os.environ, PATH=os.path.dirname(sys.executable) + ":" + os.environ["PATH"])
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -92,15 +84,6 @@ def command(*arguments):
     if result.returncode < 0:
         said = f"signal {-result.returncode} {said}"
     return result.returncode, said, seconds
-
-
-def session(path, optimised=True):
-    levels = onnxruntime.GraphOptimizationLevel
-    options = onnxruntime.SessionOptions()
-    options.log_severity_level = 4
-    options.intra_op_num_threads = 1
-    options.graph_optimization_level = levels.ORT_ENABLE_ALL if optimised else levels.ORT_DISABLE_ALL
-    return onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
 
 
 def outputs(path, feeds, optimised=True):
@@ -188,37 +171,19 @@ def quantize_static(files):
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, ""
 
 
-def times(paths, feed, rounds=25):
-    """The processor time of each model in microseconds: the lower quartile of rounds, as others may
-    share the processor. The models take turns, in changing order."""
-    runners = [session(path) for path in paths]
-    counts = []
-    for runner in runners:
-        runner.run(None, feed)
-        start = time.thread_time()
-        runner.run(None, feed)
-        counts.append(max(1, min(1000, int(2e-3 / max(time.thread_time() - start, 1e-6)))))
-    measured = [[] for _ in paths]
-    begin = time.monotonic()
-    for turn in range(rounds):
-        if turn > 8 and time.monotonic() > begin + LONGEST:
-            break
-        for i in range(len(paths)):
-            at = (i + turn) % len(paths)
-            start = time.thread_time()
-            for _ in range(counts[at]):
-                runners[at].run(None, feed)
-            measured[at].append((time.thread_time() - start) / counts[at] * 1e6)
-    return [float(numpy.quantile(found, 0.25)) for found in measured]
+def times(paths, feed_of, rounds):
+    """The time of each model in microseconds. A process of its own measures them (models_times.py)."""
+    script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "models_times.py")
+    made = subprocess.run([sys.executable, script, str(rounds), feed_of, *paths], check=True, stdout=subprocess.PIPE)
+    return json.loads(made.stdout)
 
 
 def measure_times(files, result):
     paths = {"float_us": files.model, "us": files.ours}
     if result.get("static_loss") is not None:
         paths["static_us"] = files.static
-    feed = rows(files.unseen, 1)[0]
     for rounds in (15, 45, 99):
-        result.update(zip(paths, times(list(paths.values()), feed, rounds)))
+        result.update(zip(paths, times(list(paths.values()), files.unseen, rounds)))
         if is_fast(result):
             break
 
