@@ -52,8 +52,9 @@ struct msc_quick {
     const struct msc_quick_effort *effort;
     struct msc_setup *setup;
     struct msc_session session;
-    struct msc_news news;                     // without msc_news_begin: reports only measurements
-    struct msc_delivery *delivery;            // opened when first needed
+    struct msc_news news;          // without msc_news_begin: reports only measurements
+    struct msc_delivery *delivery; // opened when first needed
+    cJSON *of_float;               // owned: what the runtime measured of the float model, or NULL
     struct msc_quantize_predictor *predictor; // NULL: times cannot be predicted
     struct msc_quick_plan *plans; // [n] in the arena, with room for MSC_QUICK_MOST_PLANS
     size_t n;
@@ -76,6 +77,9 @@ static inline const struct msc_space *msc_quick__space(const struct msc_quick *q
 
 // find.c: true if a task is of weights.
 bool msc_quick__is_weight(const struct msc_quick *q, size_t task);
+
+// plans.c: the plan with plain weights and activations if it is not the best and has a loss, or NULL.
+struct msc_quick_plan *msc_quick__find_plain(const struct msc_quick *q);
 
 // effort.c: the effort of a name, or the default one for NULL. MSC_E_INVALID: there is none.
 enum msc_status msc_quick__find_effort(const struct msc_quick_effort **out, const char *name);

@@ -37,32 +37,42 @@ static size_t pick_plans(size_t picked[], size_t *n_ranked, const struct msc_qui
     return n;
 }
 
-// Replaces the predicted ratios [n] by measured ones.
-static enum msc_status measure_ratios(double ratios[], struct msc_quick *q, const size_t picked[],
-                                      size_t n, struct msc_delivery *d) {
+// Adds the plan that is shown next to the best one, so that it is not measured by itself later.
+static size_t add_plain(size_t picked[], size_t n, const struct msc_quick *q) {
+    bool is_picked = false;
+    const struct msc_quick_plan *plain = msc_quick__find_plain(q);
+    for (size_t i = 0; i < n; i++) {
+        is_picked = is_picked || &q->plans[picked[i]] == plain;
+    }
+    if (plain && !is_picked) {
+        picked[n++] = (size_t)(plain - q->plans);
+    }
+    return n;
+}
+
+// Measures the times of plans [n] and of the float model; `found` gets them.
+static enum msc_status measure_times(struct msc_quick *q, const size_t picked[], size_t n,
+                                     struct msc_delivery *d) {
     struct msc_delivery_plan plans[MSC_QUICK_MOST_PLANS + 1] = {{0}};
     struct msc_delivery_plan *order[MSC_QUICK_MOST_PLANS + 1];
-    enum msc_status status = MSC_OK;
+    q->of_float = q->of_float ? q->of_float : cJSON_CreateObject();
+    enum msc_status status = MSC_ALLOCATED(q->of_float);
     for (size_t i = 0; status == MSC_OK && i <= n; i++) {
         bool is_float = i == n;
         plans[i].name = is_float ? "the float model" : "a plan";
         plans[i].id = (int64_t)i;
         plans[i].choices = is_float ? NULL : q->plans[picked[i]].choices;
-        plans[i].found = cJSON_CreateObject();
+        plans[i].found = is_float ? q->of_float : q->plans[picked[i]].found;
         order[i] = &plans[i];
-        status = plans[i].found ? msc_quick__check_stop(q) : MSC_FAIL(MSC_E_NOMEM, "out of memory");
+        status = msc_quick__check_stop(q);
         status = status == MSC_OK ? msc_delivery_export(d, &plans[i]) : status;
     }
-    status = status == MSC_OK ? msc_delivery_latency(d, order, n + 1) : status;
-    for (size_t i = 0; i <= n; i++) {
-        const cJSON *runtime = msc_json_get(plans[i].found, "runtime");
-        const cJSON *ratio = msc_json_get(runtime, "latency_ratio");
-        if (status == MSC_OK && i < n && cJSON_IsNumber(ratio)) {
-            ratios[i] = ratio->valuedouble;
-        }
-        cJSON_Delete(plans[i].found);
-    }
-    return status;
+    return status == MSC_OK ? msc_delivery_latency(d, order, n + 1) : status;
+}
+
+static const cJSON *measured_ratio(const struct msc_quick_plan *plan) {
+    const cJSON *ratio = msc_json_get(msc_json_get(plan->found, "runtime"), "latency_ratio");
+    return cJSON_IsNumber(ratio) ? ratio : NULL;
 }
 
 enum msc_status msc_quick__open_delivery(struct msc_quick *q) {
@@ -74,8 +84,7 @@ void msc_quick__close_delivery(struct msc_quick *q) {
     q->delivery = NULL;
 }
 
-static enum msc_status ask_runtime(double ratios[], struct msc_quick *q, const size_t picked[],
-                                   size_t n) {
+static enum msc_status ask_runtime(struct msc_quick *q, const size_t picked[], size_t n) {
     const char *missing = NULL;
     if (!msc_session_has_runtime(&q->session)) {
         return MSC_OK;
@@ -83,7 +92,7 @@ static enum msc_status ask_runtime(double ratios[], struct msc_quick *q, const s
     MSC_TRY(msc_quick__open_delivery(q));
     enum msc_status status = msc_delivery_start(q->delivery, &missing);
     if (status == MSC_OK && !missing) {
-        status = measure_ratios(ratios, q, picked, n, q->delivery);
+        status = measure_times(q, picked, n, q->delivery);
     }
     if (status != MSC_OK) {
         msc_quick__close_delivery(q); // a runtime that has failed is started again
@@ -109,10 +118,11 @@ enum msc_status msc_quick__pass_slow(struct msc_quick *q) {
     if (is_asked_for || n < 2) {
         return MSC_OK;
     }
+    MSC_TRY(ask_runtime(q, picked, add_plain(picked, n, q)));
     for (size_t i = 0; i < n; i++) {
-        ratios[i] = q->plans[picked[i]].ratio;
+        const struct msc_quick_plan *plan = &q->plans[picked[i]];
+        ratios[i] = measured_ratio(plan) ? measured_ratio(plan)->valuedouble : plan->ratio;
     }
-    MSC_TRY(ask_runtime(ratios, q, picked, n));
     while (best + 1 < n_ranked && !msc_quick__is_quick_enough(ratios[best], ratios[n_ranked - 1])) {
         best++;
     }

@@ -232,12 +232,14 @@ def examine(mscgym, entry, files, result):
 def examine_apart(mscgym, entry, files):
     """The result of one model, examined in a process of its own."""
     def work(pipe):
-        os.chdir(tempfile.mkdtemp(dir=os.path.dirname(files.model)))
         result = {"model": entry.name, "kind": entry.kind, "exporter": entry.exporter, "type": entry.type}
-        try:
-            examine(mscgym, entry, files, result)
-        except Exception as problem:  # pylint: disable=broad-except
-            result["said"] = f"{type(problem).__name__}: {' '.join(str(problem).split())[:1000]}"
+        with tempfile.TemporaryDirectory(dir=os.path.dirname(files.model)) as folder:
+            os.chdir(folder)  # the tools leave files there
+            try:
+                examine(mscgym, entry, files, result)
+            except Exception as problem:  # pylint: disable=broad-except
+                result["said"] = f"{type(problem).__name__}: {' '.join(str(problem).split())[:1000]}"
+            os.chdir("/")
         pipe.send(result)
 
     context = multiprocessing.get_context("fork")
@@ -344,8 +346,13 @@ def main():
     print("| model | difference | loss | static | float us | static us | us | CPU s | static CPU s | misses | said |\n"
           "|---|---|---|---|---|---|---|---|---|---|---|")
     if not given.table and not all(Files(given.folder, e.name).made() for e in chosen):
-        models_list.preload()
+        try:
+            models_list.preload()
+        except ImportError as error:
+            print(f"skipped: {error}")
+            sys.exit(77)
     for entry in chosen:
+        results = load_results(record)  # others may add to it
         known = results.get(entry.name)
         repeat = given.again or (given.faulty and known and faults(entry, known))
         if (known is None or repeat) and not given.table:

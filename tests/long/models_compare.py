@@ -20,7 +20,8 @@ def relative(mine, theirs):
     mine, theirs = mine.astype(float), theirs.astype(float)
     same = (mine == theirs) | (numpy.isnan(mine) & numpy.isnan(theirs))
     most = numpy.abs(theirs[numpy.isfinite(theirs)]).max(initial=1e-30)
-    gap = numpy.where(same, 0, numpy.abs(mine - theirs)).max(initial=0) / most
+    with numpy.errstate(invalid="ignore"):
+        gap = numpy.where(same, 0, numpy.abs(mine - theirs)).max(initial=0) / most
     return float("inf") if numpy.isnan(gap) else float(gap)
 
 
