@@ -5,6 +5,7 @@
 Packages such as torch are only imported to make a model.
 """
 import importlib
+import re
 
 
 class Entry:
@@ -25,11 +26,13 @@ class Entry:
         return getattr(importlib.import_module(module), function)(path, count, *self.more, **self.options)
 
 
-def exported(kind, maker, rows):
-    """Entries of torch's exporters; a row is NAME EXPORTER OPSET and options of the maker."""
-    for name, exporter, opset, options in rows:
-        yield Entry(f"{name} {exporter}{opset}", kind, f"torch {exporter} opset {opset}", maker,
-                    name.partition("@")[0], exporter, opset, **options)
+def exported(kind, maker, names):
+    """Entries of torch's exporters. A name is NAME[@SIDE] EXPORTER OPSET, with SIDE of the pictures."""
+    for name in (" ".join(part.split()) for part in names.split(",")):
+        network, exporter, opset = re.fullmatch(r"(\S+) ([a-z]+)(\d+)", name).groups()
+        network, _, side = network.partition("@")
+        yield Entry(name, kind, f"torch {exporter} opset {opset}", maker, network, exporter, int(opset),
+                    **({"side": int(side)} if side else {}))
 
 
 def preload():
@@ -38,46 +41,40 @@ def preload():
         importlib.import_module(name)
 
 
-D, T = "dynamo", "script"
+LAYERS = """
+    mlp dynamo18, mlp script11, cnn script13, depthwise dynamo20, lstm dynamo18, lstm script17, gru
+    dynamo21, rnn script12, encoder dynamo18, encoder script17, encoder dynamo23, sdpa dynamo23,
+    sdpa script15, swiglu dynamo23, tcn dynamo19, conv3d script16, unet dynamo18, unet script11,
+    norms dynamo21, super_resolution dynamo22, crnn script17, bag script13, gan script12, vae
+    dynamo18, siamese dynamo20, recommender dynamo18, wavenet script17
+"""
 
-LAYERS = [
-    ("mlp", D, 18, {}), ("mlp", T, 11, {}), ("cnn", T, 13, {}),
-    ("depthwise", D, 20, {}), ("lstm", D, 18, {}), ("lstm", T, 17, {}), ("gru", D, 21, {}),
-    ("rnn", T, 12, {}), ("encoder", D, 18, {}), ("encoder", T, 17, {}), ("encoder", D, 23, {}),
-    ("sdpa", D, 23, {}), ("sdpa", T, 15, {}), ("swiglu", D, 23, {}), ("tcn", D, 19, {}), ("conv3d", T, 16, {}),
-    ("unet", D, 18, {}), ("unet", T, 11, {}), ("norms", D, 21, {}),
-    ("super_resolution", D, 22, {}), ("crnn", T, 17, {}), ("bag", T, 13, {}), ("gan", T, 12, {}),
-    ("vae", D, 18, {}), ("siamese", D, 20, {}), ("recommender", D, 18, {}), ("wavenet", T, 17, {}),
-]
+VISION = """
+    resnet18@224 dynamo18, mobilenet_v2@224 dynamo18, resnet18 script13, mobilenet_v2 script11,
+    mobilenet_v3_small dynamo18, mobilenet_v3_large script17, efficientnet_b0 dynamo18,
+    shufflenet_v2_x1_0 script12, squeezenet1_1 dynamo19, densenet121 script14, googlenet script13,
+    mnasnet0_5 dynamo18, regnet_y_400mf dynamo21, swin_t dynamo18,
+    segmentation.lraspp_mobilenet_v3_large dynamo18, segmentation.deeplabv3_mobilenet_v3_large
+    script17, detection.fasterrcnn_mobilenet_v3_large_320_fpn script16
+"""
 
-VISION = [
-    ("resnet18@224", D, 18, {"side": 224}), ("mobilenet_v2@224", D, 18, {"side": 224}),
-    ("resnet18", T, 13, {}), ("mobilenet_v2", T, 11, {}), ("mobilenet_v3_small", D, 18, {}),
-    ("mobilenet_v3_large", T, 17, {}), ("efficientnet_b0", D, 18, {}),
-    ("shufflenet_v2_x1_0", T, 12, {}), ("squeezenet1_1", D, 19, {}), ("densenet121", T, 14, {}),
-    ("googlenet", T, 13, {}), ("mnasnet0_5", D, 18, {}),
-    ("regnet_y_400mf", D, 21, {}), ("swin_t", D, 18, {}),
-    ("segmentation.lraspp_mobilenet_v3_large", D, 18, {}),
-    ("segmentation.deeplabv3_mobilenet_v3_large", T, 17, {}), ("detection.fasterrcnn_mobilenet_v3_large_320_fpn", T, 16, {}),
-]
+TIMM = """
+    mobilenetv3_small_050 dynamo18, mobilenetv4_conv_small dynamo20, efficientnet_lite0 script13,
+    convnext_atto dynamo18, convnextv2_atto script17, vit_tiny_patch16_224 dynamo18,
+    swin_tiny_patch4_window7_224 dynamo18, mixer_s32_224 dynamo18, resmlp_12_224 script14,
+    gmlp_ti16_224 dynamo21, edgenext_xx_small dynamo18, mobilevit_xxs script17, mobilevitv2_050
+    dynamo18, mobileone_s0 dynamo18, repvgg_a0 script12, ghostnet_050 dynamo18, levit_128s dynamo18,
+    fastvit_t8 dynamo18, efficientformer_l1 dynamo18, efficientvit_b0 dynamo18,
+    eva02_tiny_patch14_224 dynamo23
+"""
 
-TIMM = [
-    ("mobilenetv3_small_050", D, 18, {}), ("mobilenetv4_conv_small", D, 20, {}), ("efficientnet_lite0", T, 13, {}), ("convnext_atto", D, 18, {}), ("convnextv2_atto", T, 17, {}),
-    ("vit_tiny_patch16_224", D, 18, {}), ("swin_tiny_patch4_window7_224", D, 18, {}),
-    ("mixer_s32_224", D, 18, {}), ("resmlp_12_224", T, 14, {}), ("gmlp_ti16_224", D, 21, {}), ("edgenext_xx_small", D, 18, {}), ("mobilevit_xxs", T, 17, {}),
-    ("mobilevitv2_050", D, 18, {}), ("mobileone_s0", D, 18, {}), ("repvgg_a0", T, 12, {}),
-    ("ghostnet_050", D, 18, {}), ("levit_128s", D, 18, {}), ("fastvit_t8", D, 18, {}), ("efficientformer_l1", D, 18, {}),
-    ("efficientvit_b0", D, 18, {}), ("eva02_tiny_patch14_224", D, 23, {}),
-]
-
-TRANSFORMERS = [
-    ("bert", D, 18, {}), ("bert", T, 14, {}), ("distilbert", D, 20, {}), ("roberta", T, 17, {}),
-    ("albert", D, 18, {}), ("electra", D, 23, {}), ("deberta_v2", D, 18, {}), ("mpnet", D, 18, {}),
-    ("gpt2", D, 18, {}), ("gpt_neox", D, 18, {}), ("opt", D, 21, {}), ("llama", D, 18, {}), ("llama", D, 23, {}),
-    ("qwen3", D, 23, {}), ("gemma2", D, 18, {}), ("phi3", D, 18, {}), ("bloom", D, 18, {}), ("t5", D, 18, {}),
-    ("bart", D, 18, {}), ("whisper", D, 18, {}), ("wav2vec2", D, 18, {}), ("clip", D, 18, {}),
-    ("vit", D, 18, {}), ("vit", T, 17, {}), ("swin", D, 18, {}), ("segformer", D, 18, {}), ("yolos", D, 18, {}),
-]
+TRANSFORMERS = """
+    bert dynamo18, bert script14, distilbert dynamo20, roberta script17, albert dynamo18, electra
+    dynamo23, deberta_v2 dynamo18, mpnet dynamo18, gpt2 dynamo18, gpt_neox dynamo18, opt dynamo21,
+    llama dynamo18, llama dynamo23, qwen3 dynamo23, gemma2 dynamo18, phi3 dynamo18, bloom dynamo18,
+    t5 dynamo18, bart dynamo18, whisper dynamo18, wav2vec2 dynamo18, clip dynamo18, vit dynamo18,
+    vit script17, swin dynamo18, segformer dynamo18, yolos dynamo18
+"""
 
 
 def entries():
