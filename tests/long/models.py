@@ -47,7 +47,7 @@ CHECKED = 4  # samples whose outputs are compared
 UNSEEN = 16
 LIMITS = {"float32": 1e-4, "quantised": 1e-4, "16 bits": 1e-2}
 TIME_LIMIT = 1.02
-SECONDS = 900  # limit of one model
+SECONDS = 3600  # limit of one model
 COLUMNS = ["model", "kind", "exporter", "type", "taken", "difference", "limit", "quantised", "quantize_cpu_s",
            "static_cpu_s", "loss", "static_loss", "float_us", "static_us", "us", "said"]
 

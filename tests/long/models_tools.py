@@ -172,7 +172,8 @@ def functions(path, count):
 
 def sklearn(path, count, name):
     import skl2onnx
-    from sklearn import datasets, ensemble, linear_model, neural_network, pipeline, preprocessing, svm
+    from sklearn import datasets, decomposition, ensemble, impute, linear_model, neural_network, pipeline
+    from sklearn import preprocessing, svm
     x, y = datasets.load_digits(return_X_y=True)
     x = x.astype(numpy.float32)
     scaler = preprocessing.StandardScaler
@@ -180,10 +181,11 @@ def sklearn(path, count, name):
         "scaler + logistic": lambda: pipeline.make_pipeline(scaler(), linear_model.LogisticRegression(max_iter=300)),
         "scaler + mlp": lambda: pipeline.make_pipeline(scaler(), neural_network.MLPClassifier((64,), max_iter=60)),
         "normaliser + ridge": lambda: pipeline.make_pipeline(preprocessing.Normalizer(), linear_model.Ridge()),
-        "minmax + mlp regressor": lambda: pipeline.make_pipeline(preprocessing.MinMaxScaler(), neural_network.MLPRegressor(
-            (64, 32), max_iter=60)),
+        "minmax + mlp regressor": lambda: pipeline.make_pipeline(
+            preprocessing.MinMaxScaler(), neural_network.MLPRegressor((64, 32), max_iter=60)),
         "forest": lambda: ensemble.RandomForestClassifier(10, max_depth=5),
-        "boosting": lambda: ensemble.GradientBoostingRegressor(n_estimators=10),
+        "imputer + pca + logistic": lambda: pipeline.make_pipeline(
+            impute.SimpleImputer(), decomposition.PCA(24), linear_model.LogisticRegression(max_iter=300)),
         "svm": lambda: svm.SVC(),
     }[name]
     model = build().fit(x, y)

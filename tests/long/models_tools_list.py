@@ -16,17 +16,18 @@ TOOLS = [
     tool("mobilenet_v2 static qdq channels", STATIC, "static", "mobilenet_v2", per_channel=True),
     tool("mobilenet_v3 static qdq s8", STATIC, "static", "mobilenet_v3", activation_type="QInt8"),
     tool("cnn static qoperator", STATIC, "static", "cnn", quant_format="QOperator"),
-    tool("resnet18 static qoperator channels", STATIC, "static", "resnet18", quant_format="QOperator", per_channel=True),
+    tool("resnet18 static qoperator channels", STATIC, "static", "resnet18", quant_format="QOperator",
+         per_channel=True),
     tool("unet static qdq entropy", STATIC, "static", "unet", calibrate_method="Entropy"),
     tool("encoder static qdq", STATIC, "static", "encoder"),
-    tool("bert static qdq", STATIC, "static", "bert"),
+    tool("bert static qdq", STATIC, "static", "bert", refused="is infinite"),  # of its mask
     tool("vit static qdq u8u8", STATIC, "static", "vit", activation_type="QUInt8",
          weight_type="QUInt8"),
     tool("cnn static qdq 16 bits", STATIC, "static", "cnn", activation_type="QUInt16"),
     tool("mlp static qoperator", STATIC, "static", "mlp", quant_format="QOperator"),
     tool("bert dynamic", DYNAMIC, "dynamic", "bert"),
     tool("gpt2 dynamic u8", DYNAMIC, "dynamic", "gpt2", weight_type="QUInt8"),
-    tool("lstm dynamic", DYNAMIC, "dynamic", "lstm"),
+    tool("lstm dynamic", DYNAMIC, "dynamic", "lstm", refused="DynamicQuantizeLSTM"),
     tool("mlp dynamic channels", DYNAMIC, "dynamic", "mlp", per_channel=True),
     tool("cnn dynamic", DYNAMIC, "dynamic", "cnn", weight_type="QUInt8"),
     tool("llama nbits", NBITS, "bits", "llama"),
@@ -41,8 +42,8 @@ TOOLS = [
          quantise=True),
     tool("cnn torch half", "torch script opset 17", "torch_type", "cnn", "float16", "script", 17, type="16 bits",
          quantise=True),
-    tool("encoder torch half", "torch dynamo opset 20", "torch_type", "encoder", "float16", "dynamo", 20, type="16 bits",
-         quantise=True),
+    tool("encoder torch half", "torch dynamo opset 20", "torch_type", "encoder", "float16", "dynamo", 20,
+         type="16 bits", quantise=True),
     tool("mlp torch bfloat16", "torch dynamo opset 18", "torch_type", "mlp", "bfloat16", "dynamo", 18, type="16 bits"),
     tool("resnet18 basic", LEVEL, "optimised", "resnet18", "basic", type="float32", quantise=True),
     tool("mobilenet_v3 extended", LEVEL, "optimised", "mobilenet_v3", "extended", type="float32", quantise=True),
@@ -62,8 +63,8 @@ TOOLS = [
 SKLEARN = "skl2onnx"
 for what, quantised, reason in (
         ("scaler + logistic", True, None), ("scaler + mlp", True, None), ("normaliser + ridge", True, None),
-        ("minmax + mlp regressor", True, None), ("forest", False, "TreeEnsemble"), ("boosting", False, "TreeEnsemble"),
-        ("svm", False, "SVM")):
+        ("minmax + mlp regressor", True, None), ("imputer + pca + logistic", True, None),
+        ("forest", False, "TreeEnsemble"), ("svm", False, "SVM")):
     TOOLS.append(Entry(f"sklearn {what}", "sklearn", SKLEARN, "models_tools.sklearn", what, quantise=quantised,
                        refused=reason))
 for what, n in (("ocr-rec", 64), ("ocr-det", 32), ("mlsd-tiny", 16), ("vad", 64), ("speech-embedding", 64)):

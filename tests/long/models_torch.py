@@ -287,9 +287,9 @@ LAYERS = {  # what builds each network, and its inputs
         16, 16, 3, 2, 1), nn.InstanceNorm2d(16, affine=True), nn.Softplus(), nn.Conv2d(16, 16, 3, 2, 1), nn.LayerNorm(
             [16, 8, 8]), nn.Hardsigmoid(), nn.Flatten(), nn.Linear(1024, 10), nn.Softmax(-1)),
         lambda n: pictures(n, 32)),
-    "super_resolution": (lambda: nn.Sequential(nn.Conv2d(3, 32, 5, 1, 2), nn.ReLU(), nn.Conv2d(32, 16, 3, 1, 1), nn.Tanh(),
-                                               nn.Conv2d(16, 12, 3, 1, 1), nn.PixelShuffle(2)),
-                         lambda n: pictures(n, 32)),
+    "super_resolution": (lambda: nn.Sequential(
+        nn.Conv2d(3, 32, 5, 1, 2), nn.ReLU(), nn.Conv2d(32, 16, 3, 1, 1), nn.Tanh(), nn.Conv2d(16, 12, 3, 1, 1),
+        nn.PixelShuffle(2)), lambda n: pictures(n, 32)),
     "crnn": (Crnn, lambda n: pictures(n, 32)),
     "bag": (Bag, lambda n: words(n, 20, 500)),
     "gan": (lambda: nn.Sequential(nn.Linear(32, 1024), nn.Unflatten(1, (64, 4, 4)), nn.BatchNorm2d(64), nn.LeakyReLU(

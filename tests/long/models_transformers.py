@@ -88,7 +88,8 @@ class Outputs(nn.Module):
         arguments = ", ".join(names)
         given = ", ".join(f"{name}={name}" for name in names)
         space = {}
-        exec(f"def forward(self, {arguments}):\n    return self.pick(self.model({given}))", space)  # pylint: disable=exec-used
+        # pylint: disable-next=exec-used
+        exec(f"def forward(self, {arguments}):\n    return self.pick(self.model({given}))", space)
         self.__class__ = type("Outputs", (Outputs,), {"forward": space["forward"]})
 
     def pick(self, result):
