@@ -5,9 +5,10 @@
 
 For each model:
 - taken: `mscgym graph` reads it, or refuses it with the reason that the list expects.
-- difference: outputs of `mscgym run` and of ONNX Runtime, relative to the greatest. The limit is
-  1e-4 for float32 models and 1e-2 for 16-bit floats. Models that are already quantised are compared
-  node by node, within a rounding step (models_compare.py).
+- difference: outputs of `mscgym run` and of ONNX Runtime (or of the exporter, if they are stored with
+  the model), relative to the greatest. The limit is 1e-4 for float32 models and 1e-2 for 16-bit
+  floats. Models that are already quantised are compared node by node, within a rounding step
+  (models_compare.py).
 - quantised: `mscgym quantize` with default options gives a model. Its loss is at most that of
   quantize_static, and its time at most 1.02 times the least of the float model's and
   quantize_static's.
@@ -123,8 +124,8 @@ def check_outputs(mscgym, files, kind):
         return run_ours(mscgym, files, feed, more)
     if kind == "quantised":
         return compare_nodes(run, files.model, rows(files.unseen, 1)[0])
-    feeds = rows(files.unseen, CHECKED)
-    return compare_outputs(run, outputs(files.model, feeds), feeds)
+    feeds, expected = rows(files.unseen, CHECKED), files.model + ".expected.npz"
+    return compare_outputs(run, rows(expected) if os.path.exists(expected) else outputs(files.model, feeds), feeds)
 
 
 def loss(truth, found):

@@ -42,7 +42,7 @@ TOOLS = [
          quantise=True),
     tool("cnn torch half", "torch script opset 17", "torch_type", "cnn", "float16", "script", 17, type="16 bits",
          quantise=True),
-    tool("encoder torch half", "torch dynamo opset 20", "torch_type", "encoder", "float16", "dynamo", 20,
+    tool("mlp torch half", "torch dynamo opset 20", "torch_type", "mlp", "float16", "dynamo", 20,
          type="16 bits", quantise=True),
     tool("mlp torch bfloat16", "torch dynamo opset 18", "torch_type", "mlp", "bfloat16", "dynamo", 18, type="16 bits"),
     tool("resnet18 basic", LEVEL, "optimised", "resnet18", "basic", type="float32", quantise=True),

@@ -303,7 +303,7 @@ LAYERS = {  # what builds each network, and its inputs
 }
 
 
-def layers(path, count, name, exporter, opset, dtype=None, dynamic=True):
+def layers(path, count, name, exporter, opset, dtype=None, dynamic=True, returns_model=False):
     torch.manual_seed(0)
     build, samples = LAYERS[name]
     values = samples(count)
@@ -316,7 +316,7 @@ def layers(path, count, name, exporter, opset, dtype=None, dynamic=True):
     if dtype:
         model = Casting(model, dtype)
     export(model, values, path, exporter, opset, dynamic)
-    return values
+    return (values, model) if returns_model else values
 
 
 class Casting(nn.Module):
