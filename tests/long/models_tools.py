@@ -190,7 +190,7 @@ def sklearn(path, count, name):
         "scaler + mlp": lambda: pipeline.make_pipeline(scaler(), neural_network.MLPClassifier((64,), max_iter=60)),
         "normaliser + ridge": lambda: pipeline.make_pipeline(preprocessing.Normalizer(), linear_model.Ridge()),
         "minmax + mlp regressor": lambda: pipeline.make_pipeline(
-            preprocessing.MinMaxScaler(), neural_network.MLPRegressor((64, 32), max_iter=60)),
+            preprocessing.MinMaxScaler(), neural_network.MLPRegressor(hidden_layer_sizes=(64, 32), max_iter=60)),
         "forest": lambda: ensemble.RandomForestClassifier(10, max_depth=5),
         "imputer + pca + logistic": lambda: pipeline.make_pipeline(
             impute.SimpleImputer(), decomposition.PCA(24), linear_model.LogisticRegression(max_iter=300)),
