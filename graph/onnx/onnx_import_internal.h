@@ -151,6 +151,8 @@ enum msc_status msc_onnx__check_weight_layers(struct msc_onnx_import *im);
 // Finds the modules of the nodes (graph/onnx/onnx_import_module.c); call once the initialisers are
 // defined.
 enum msc_status msc_onnx__find_modules(struct msc_onnx_import *im);
+// onnx_import_order.c: sorts the nodes of a graph, except those of bodies.
+enum msc_status msc_onnx__sort_nodes(Onnx__GraphProto *graph);
 
 // The node's name by its module, else in the file, with the prefix; "" if it has none.
 const char *msc_onnx__full_name(struct msc_onnx_import *im, const Onnx__NodeProto *node);
