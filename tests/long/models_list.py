@@ -45,7 +45,7 @@ LAYERS = """
     mlp dynamo18, mlp script11, cnn script13, depthwise dynamo20, lstm dynamo18, lstm script17, gru
     dynamo21, rnn script12, encoder dynamo18, encoder script17, encoder dynamo23, sdpa dynamo23,
     sdpa script15, swiglu dynamo23, tcn dynamo19, conv3d script16, unet dynamo18, unet script11,
-    norms dynamo21, super_resolution dynamo22, crnn script17, bag script13, gan script12, vae
+    norms dynamo21, super_resolution dynamo22, crnn script17, bag script13, gan script13, vae
     dynamo18, siamese dynamo20, recommender dynamo18, wavenet script17
 """
 
@@ -63,7 +63,7 @@ TIMM = """
     convnext_atto dynamo18, convnextv2_atto script17, vit_tiny_patch16_224 dynamo18,
     swin_tiny_patch4_window7_224 dynamo18, mixer_s32_224 dynamo18, resmlp_12_224 script14,
     gmlp_ti16_224 dynamo21, edgenext_xx_small dynamo18, mobilevit_xxs script17, mobilevitv2_050
-    dynamo18, mobileone_s0 dynamo18, repvgg_a0 script12, ghostnet_050 dynamo18, levit_128s dynamo18,
+    dynamo18, mobileone_s0 dynamo18, repvgg_a0 script12, ghostnet_050 dynamo18, levit_128s@224 dynamo18,
     fastvit_t8 dynamo18, efficientformer_l1 dynamo18, efficientvit_b0 dynamo18,
     eva02_tiny_patch14_224 dynamo23
 """
