@@ -16,7 +16,7 @@ struct msc_cpu_gemm_run {
     const struct msc_cpu_ewise *epilogue;
     struct msc_digits digits;
     void *routine_scratch, *ewise_scratch;
-    char *input;      // a chunk's input, converted for the unit; NULL: the input is read in place
+    char *input;      // a chunk's input, converted for `unit`; NULL: the input is read in place
     int32_t *sums;    // a chunk's int32 sums
     int32_t *product; // a chunk's int32 sums of one digit
     float *floats;    // a chunk's float results if the call has no float output; otherwise NULL

@@ -40,7 +40,8 @@ void msc_cpu_ewise_set_arrays(struct msc_simd_epilogue *out, const struct msc_cp
 
 struct msc_cpu_ewise_call {
     const struct msc_view *inputs; // inputs of the step
-    const void *anchor;            // element `begin` of the anchor's result; may equal `out`
+    const void *anchor;            // for an epilogue: the result of the joint before it, from
+                                   // element `begin` on; may equal `out`
     const float *scales;           // [channels] or [1]
     const int32_t *offsets;        // [channels]
     const float *bias;             // [channels] if not NULL, replaces the options' bias

@@ -78,8 +78,8 @@ enum msc_simd_operands {
     MSC_SIMD_FLOATS,
 };
 
-// The product for these operands; NULL if the build or the machine has none. The answer never
-// changes.
+// The product for these operands. NULL if the build or the processor lacks the instructions; the
+// caller then uses a library. Each call returns the same pointer.
 const struct msc_simd_product *msc_simd_product(enum msc_simd_operands operands);
 
 #endif

@@ -182,7 +182,7 @@ static void fuse_users(struct msc_schedule *s, struct msc_node *node) {
     }
     const struct msc_expr *expr = msc_schedule__expr(s, node);
     const struct msc_step *step = step_of(&s->plans[node->plan], expr);
-    // A step that moves integers writes only integers, so nothing can be fused into it.
+    // A step with an `edit` moves integers and writes only integers: nothing can be fused into it.
     if (!step || expr->edit || step->n_outputs != 1 || !def->quantizes(s->options.backend, step)) {
         return;
     }

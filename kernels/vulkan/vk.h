@@ -196,7 +196,8 @@ enum msc_status msc_vk_flush(struct msc_vk *vk);
 
 // How kernels divide their work on a device: a row of the table in vk_device.c.
 struct msc_vk_tuning {
-    bool is_family_u;  // register tiles that read uniform texels; otherwise shared-memory tiles
+    bool is_family_u;  // products use family U (struct msc_vk_tile), which reads factors from
+                       // uniform texel buffers; false: family G
     uint32_t lanes;    // invocations per workgroup of simple kernels
     uint32_t per_lane; // elements per invocation of simple kernels
     uint32_t slots;    // approximate number of workgroups that run at full speed at a time

@@ -185,9 +185,10 @@ enum msc_vk_bias {
     MSC_VK_INTEGER_BIAS,
 };
 
-// The int32 sums of one call, over all digits of the input. `tail` has scales and biases per
-// channel (shaders/conv.glsl); it is NULL if all channels use `scale` and there is no bias. Either
-// all items have a tail or none has.
+// The int32 sums of one call. Integers are split into digits (kernels/lowering/digits.h); `product`
+// holds the product of one digit, `sums` the sum over all digits. `tail` holds scales and biases
+// per channel, laid out as in shaders/conv.glsl. It is NULL if all channels use `scale` and there
+// is no bias. Either all items of a call have a tail or none has.
 struct msc_vk_summing {
     const struct msc_vk_block *product, *sums, *tail;
     float scale;
