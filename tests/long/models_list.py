@@ -64,7 +64,7 @@ TIMM = """
     swin_tiny_patch4_window7_224 dynamo18, mixer_s32_224 dynamo18, resmlp_12_224 script14,
     gmlp_ti16_224 dynamo21, edgenext_xx_small dynamo18, mobilevit_xxs script17, mobilevitv2_050
     dynamo18, mobileone_s0 dynamo18, repvgg_a0 script12, ghostnet_050 dynamo18, levit_128s@224 dynamo18,
-    fastvit_t8 dynamo18, efficientformer_l1 dynamo18, efficientvit_b0 dynamo18,
+    fastvit_t8 dynamo18, efficientformer_l1@224 dynamo18, efficientvit_b0 dynamo18,
     eva02_tiny_patch14_224 dynamo23
 """
 
