@@ -2,6 +2,8 @@
 // this order. ONNX Runtime requires it only in bodies, and its tools write other orders.
 #include "graph/onnx/onnx_import_internal.h"
 
+#include <string.h>
+
 struct order {
     const Onnx__GraphProto *graph;
     struct msc_graph_names producers; // maps an output's name to the index of its node
@@ -23,18 +25,48 @@ static enum msc_status find_producers(struct order *o) {
     return MSC_OK;
 }
 
-// The greatest index of a node that this node, or a node in its bodies, reads from, among nodes that
-// are not begun if `is_new`; -1: none.
-static int64_t last_read(const struct order *o, const Onnx__NodeProto *node, bool is_new) {
+// A body of control flow and the body around it. Names that a body defines hide those of the graph.
+struct body {
+    const Onnx__GraphProto *graph;
+    const struct body *around; // NULL: the model's graph
+};
+
+static bool is_name(const char *value, const char *name) {
+    return value != NULL && strcmp(value, name) == 0;
+}
+
+static bool is_hidden(const struct body *body, const char *name) {
+    bool is_found = false;
+    for (const struct body *b = body; b != NULL && !is_found; b = b->around) {
+        for (size_t i = 0; i < b->graph->n_initializer && !is_found; i++) {
+            is_found = is_name(b->graph->initializer[i]->name, name);
+        }
+        for (size_t i = 0; i < b->graph->n_input && !is_found; i++) {
+            is_found = is_name(b->graph->input[i]->name, name);
+        }
+        for (size_t i = 0; i < b->graph->n_node && !is_found; i++) {
+            for (size_t k = 0; k < b->graph->node[i]->n_output && !is_found; k++) {
+                is_found = is_name(b->graph->node[i]->output[k], name);
+            }
+        }
+    }
+    return is_found;
+}
+
+// The greatest index, from `least` on, of a node that is not begun and that this node, or a node in
+// its bodies, reads from; -1: none.
+static int64_t last_read(const struct order *o, const Onnx__NodeProto *node, int64_t least,
+                         const struct body *around) {
     int64_t last = -1;
     for (size_t k = 0; k < node->n_input; k++) {
         int32_t i = msc_graph__names_find(&o->producers, node->input[k]);
-        last = i != MSC_NO_ID && i > last && !(is_new && o->is_begun[i]) ? i : last;
+        bool is_new = i != MSC_NO_ID && i >= least && i > last && !o->is_begun[i];
+        last = is_new && !is_hidden(around, node->input[k]) ? i : last;
     }
     for (size_t a = 0; a < node->n_attribute; a++) {
-        const Onnx__GraphProto *body = node->attribute[a]->g;
-        for (size_t i = 0; body != NULL && i < body->n_node; i++) {
-            int64_t inner = last_read(o, body->node[i], is_new);
+        struct body body = {node->attribute[a]->g, around};
+        for (size_t i = 0; body.graph != NULL && i < body.graph->n_node; i++) {
+            int64_t inner = last_read(o, body.graph->node[i], least, &body);
             last = inner > last ? inner : last;
         }
     }
@@ -44,7 +76,7 @@ static int64_t last_read(const struct order *o, const Onnx__NodeProto *node, boo
 static bool is_sorted(const struct order *o) {
     bool all = true;
     for (size_t i = 0; all && i < o->graph->n_node; i++) {
-        all = last_read(o, o->graph->node[i], false) < (int64_t)i;
+        all = last_read(o, o->graph->node[i], (int64_t)i, NULL) < 0;
     }
     return all;
 }
@@ -56,7 +88,7 @@ static void place(struct order *o, size_t node) {
     o->stack[o->depth++] = node;
     while (o->depth > 0) {
         size_t top = o->stack[o->depth - 1];
-        int64_t read = last_read(o, o->graph->node[top], true);
+        int64_t read = last_read(o, o->graph->node[top], 0, NULL);
         if (read >= 0) {
             o->is_begun[read] = true;
             o->stack[o->depth++] = (size_t)read;
