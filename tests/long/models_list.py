@@ -16,10 +16,11 @@ class Entry:
     """
 
     def __init__(self, name, kind, exporter, maker, *more, type="float32", quantise=True, refused=None, samples=64,
-                 **options):
+                 bind=(), **options):
         self.name, self.kind, self.exporter, self.type = name, kind, exporter, type
         self.quantise, self.refused, self.samples = quantise, refused, samples
         self.maker, self.more, self.options = maker, more, options
+        self.bind = [f"--bind={binding}" for binding in bind]
 
     def make(self, path, count):
         module, _, function = self.maker.partition(".")

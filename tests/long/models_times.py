@@ -15,11 +15,18 @@ import onnxruntime
 LONGEST = 20  # seconds
 
 
+def part_of(value, n, first, end):
+    """Samples of an array: along its first axis, or its second if the first does not have length `n`."""
+    if not value.ndim:
+        return value
+    return value[first:end] if len(value) == n else value[:, first:end]
+
+
 def rows(path, count=None):
     """The samples of a file as feeds of one sample each."""
     values = dict(numpy.load(path))
-    n = min((len(v) for v in values.values() if v.ndim), default=1)
-    return [{k: v[i:i + 1] if v.ndim else v for k, v in values.items()} for i in range(min(n, count or n))]
+    n = max(len(v) for v in values.values() if v.ndim)
+    return [{k: part_of(v, n, i, i + 1) for k, v in values.items()} for i in range(min(n, count or n))]
 
 
 def session(path, optimised=True):

@@ -282,5 +282,5 @@ def published(path, count, name):
         onnx.save(onnx.load(os.path.join(folder, "package", file)), path)
     values = {main: samples(count)}
     if name == "vad":
-        values.update(state=numpy.zeros((count, 2, 1, 128), numpy.float32), sr=numpy.array(16000))
+        values.update(state=numpy.zeros((2, count, 128), numpy.float32), sr=numpy.array(16000))
     return values

@@ -68,4 +68,5 @@ for what, quantised, reason in (
     TOOLS.append(Entry(f"sklearn {what}", "sklearn", SKLEARN, "models_tools.sklearn", what, quantise=quantised,
                        refused=reason))
 for what, n in (("ocr-rec", 64), ("ocr-det", 32), ("mlsd-tiny", 16), ("vad", 64), ("speech-embedding", 64)):
-    TOOLS.append(Entry(what, "published", "npm", "models_tools.published", what, samples=n))
+    TOOLS.append(Entry(what, "published", "npm", "models_tools.published", what, samples=n,
+                       bind=["sr=16000", "input.1=512"] if what == "vad" else ()))
