@@ -22,7 +22,8 @@ struct msc_delivery {
     struct msc_delivery_options options;
     const char *runtime_name; // NULL: the target has none
     struct msc_runtime *runtime;
-    const char *version;
+    const char *version, *missing; // of a runtime that was started
+    bool is_started;
     struct msc_runtime_samples calibration, validation, one; // n 0: no such samples
     struct msc_scratch scratch;                              // folder for all files
     const char *outputs_path;
@@ -99,7 +100,10 @@ static enum msc_status write_samples(struct msc_delivery *d) {
 enum msc_status msc_delivery_start(struct msc_delivery *d, const char **missing) {
     struct msc_runtime_options o = MSC_RUNTIME_OPTIONS_INIT;
     const struct msc_runtime_found *found = NULL;
-    *missing = NULL;
+    *missing = d->missing;
+    if (d->is_started) {
+        return MSC_OK;
+    }
     o.cancel = d->options.cancel;
     delivery_tell(d, "start", NULL);
     enum msc_status status = msc_runtime_start(&d->runtime, &o);
@@ -107,13 +111,17 @@ enum msc_status msc_delivery_start(struct msc_delivery *d, const char **missing)
         status = msc_runtime_find(&found, d->runtime, d->runtime_name);
     }
     if (status == MSC_E_NOT_FOUND || status == MSC_E_DEVICE) {
-        *missing = msc_arena_strdup(&d->arena,
-                                    status == MSC_E_DEVICE ? found->missing : msc_status_message());
+        d->missing = msc_arena_strdup(&d->arena, status == MSC_E_DEVICE ? found->missing
+                                                                        : msc_status_message());
+        *missing = d->missing;
+        d->is_started = true;
         return MSC_ALLOCATED(*missing);
     }
     MSC_TRY(status);
     d->version = found->version;
-    return write_samples(d);
+    MSC_TRY(write_samples(d));
+    d->is_started = true;
+    return MSC_OK;
 }
 
 enum msc_status msc_delivery_describe(const struct msc_delivery *d, struct cJSON *object) {

@@ -55,7 +55,7 @@ enum msc_status msc_delivery_open(struct msc_delivery **out,
                                   const struct msc_delivery_options *options);
 void msc_delivery_close(struct msc_delivery *d); // accepts NULL
 
-// Starts the runtime and writes the samples for it. *missing (borrowed) tells why the runtime is
+// Starts the runtime and writes the samples for it; later calls only return the result. *missing (borrowed) tells why the runtime is
 // not available and what to do about it; NULL: it is available. Other failures of the runtime
 // return an error status, such as MSC_E_IO.
 enum msc_status msc_delivery_start(struct msc_delivery *d, const char **missing);

@@ -219,6 +219,7 @@ static enum msc_status write_model(struct msc_onnx_export *e, const char *path, 
     MSC_TRY(msc_onnx__name_wide_outputs(e));
     MSC_TRY(msc_onnx__write_joints(e));
     MSC_TRY(msc_onnx__edit_outputs(e));
+    MSC_TRY(msc_onnx__fuse_norms(e));
     MSC_TRY(msc_onnx__drop_unread_pairs(e));
     MSC_TRY(msc_onnx__settle_opset(e));
     MSC_TRY(msc_onnx__describe_all(&graph.input, &graph.n_input, e, e->graph->inputs,

@@ -110,9 +110,37 @@ static enum msc_status form_number(bool *is_written, struct msc_onnx_joint *j) {
     return *is_written ? MSC_OK : msc_onnx__form_sum(is_written, j);
 }
 
+// True for a float square whose only consumer is a mean, as in a normalisation.
+static bool is_mean_square(const struct msc_onnx_export *e, const struct msc_joint *j) {
+    const int32_t *readers;
+    if (j->operands[0] != j->operands[1] || msc_onnx__edit_at(e, j->id, 0) != NULL ||
+        !msc_graph__is_between(e->graph, j->outputs[0])) {
+        return false;
+    }
+    (void)msc_graph_consumers(e->graph, j->outputs[0], &readers);
+    return msc_graph_joint(e->graph, readers[0])->op == MSC_OP_MEAN;
+}
+
+// Writes a square as a power: the runtime finds the normalisation by the root mean square by it.
+static enum msc_status form_product(bool *is_written, struct msc_onnx_joint *j) {
+    static const float two = 2.0f;
+    const char *inputs[2], *output = j->e->names[j->joint->outputs[0]];
+    const char *name = msc_arena_printf(&j->e->arena, "%s.exponent", j->joint->name);
+    MSC_TRY(form_number(is_written, j));
+    if (*is_written || !is_mean_square(j->e, j->joint)) {
+        return MSC_OK;
+    }
+    *is_written = true;
+    MSC_TRY(MSC_ALLOCATED(name));
+    MSC_TRY(msc_onnx__operand(&inputs[0], j->e, j->joint, 0));
+    MSC_TRY(msc_onnx__add_initializer(&inputs[1], j->e, name, MSC_ONNX_FLOAT, 0, NULL, &two,
+                                      sizeof(two)));
+    return msc_onnx__add_node(&j->node, j->e, "Pow", j->joint->name, inputs, 2, &output, 1);
+}
+
 static const form_fn forms[MSC_OP_COUNT] = {
     [MSC_OP_ADD] = form_number,
-    [MSC_OP_MULTIPLY] = form_number,
+    [MSC_OP_MULTIPLY] = form_product,
     [MSC_OP_SUBTRACT] = form_limit,
     [MSC_OP_DIVIDE] = form_limit,
     [MSC_OP_RELU] = form_relu,
@@ -164,9 +192,9 @@ enum msc_status msc_onnx__find_unread(struct msc_onnx_export *e) {
 static form_fn find_form(const struct msc_onnx_joint *j) {
     form_fn form = msc_onnx__has_forms(j->e) ? forms[j->joint->op] : NULL;
     bool is_any_type = form == form_limit || form == form_relu || form == form_shape;
-    return !msc_onnx__is_narrow(j->e) || is_any_type ? form
-           : form == form_number                     ? form_limit
-                                                     : NULL;
+    return !msc_onnx__is_narrow(j->e) || is_any_type     ? form
+           : form == form_number || form == form_product ? form_limit
+                                                         : NULL;
 }
 
 enum msc_status msc_onnx__write_form(bool *is_written, struct msc_onnx_joint *j) {

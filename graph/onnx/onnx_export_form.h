@@ -43,6 +43,8 @@ enum msc_status msc_onnx__write_form(bool *is_written, struct msc_onnx_joint *j)
 // Call after all joints are written. Removes the DequantizeLinear of a pair if only the pair's
 // bytes are read. Otherwise the runtime would compute a value that nothing reads.
 enum msc_status msc_onnx__drop_unread_pairs(struct msc_onnx_export *e);
+// onnx_export_norm.c: writes Euclidean norms as one node each.
+enum msc_status msc_onnx__fuse_norms(struct msc_onnx_export *e);
 // Removes initialisers that no node reads.
 enum msc_status msc_onnx__drop_initializers(struct msc_onnx_export *e);
 // Add the shields before and after a joint that has no form.

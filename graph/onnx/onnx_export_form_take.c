@@ -1,5 +1,8 @@
-// Writes a Take from a table of integers. Only the rows taken become floats.
+// Writes a Take from a table of integers. Only the rows taken become floats. A small table is left to
+// the runtime, which converts it once, at load: each run then has fewer nodes.
 #include "graph/onnx/onnx_export_form.h"
+
+enum { LEAST_ELEMENTS = 1 << 16 }; // of a table that is not small
 
 // The stored form of a table from which rows are taken.
 struct table {
@@ -36,7 +39,8 @@ static enum msc_status take_rows(const char **value, struct msc_onnx_joint *j, c
     return msc_onnx__put_int(j->e, j->e->nodes[j->e->n_nodes - 1], "axis", table->axis);
 }
 
-// True if the table's only edit is a quantisation with a single scale or one scale per row.
+// True if the table is not small, and its only edit is a quantisation with a single scale or one
+// scale per row.
 static bool describe_table(struct table *out, const struct msc_onnx_export *e,
                            const struct msc_joint *j) {
     int32_t weight = msc_graph_weight_of(e->graph, j->operands[0]);
@@ -48,7 +52,8 @@ static bool describe_table(struct table *out, const struct msc_onnx_export *e,
     *out = (struct table){.base = e->names[weight], .is_by_row = edit->quant.axis >= 0};
     (void)msc_joint_attr_i64(j, "axis", &out->axis);
     out->axis += out->axis < 0 ? t->n_dims : 0;
-    return t->data != NULL && (!out->is_by_row || out->axis == edit->quant.axis);
+    return t->data != NULL && msc_tensor_n_elements(t) >= LEAST_ELEMENTS &&
+           (!out->is_by_row || out->axis == edit->quant.axis);
 }
 
 // Takes rows as integers and converts only the rows taken to floats.

@@ -217,7 +217,8 @@ static bool has_default(const struct attribute *row, const Onnx__AttributeProto 
 }
 
 static bool is_reduction(const Onnx__NodeProto *node) {
-    static const char *const names[] = {"ReduceMean", "ReduceMax", "ReduceMin", "ReduceProd"};
+    static const char *const names[] = {"ReduceMean", "ReduceMax", "ReduceMin", "ReduceProd",
+                                        "ReduceL2"};
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         if (strcmp(node->op_type, names[i]) == 0) {
             return true;

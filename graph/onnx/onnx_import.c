@@ -1,4 +1,4 @@
-// Imports ONNX as MSCGraph: initialisers and inputs, then nodes in the model's order, then
+// Imports ONNX as MSCGraph: initialisers and inputs, then sorted nodes, then
 // outputs, then the passes that simplify the graph.
 #include "graph/onnx/onnx_import_internal.h"
 
@@ -503,6 +503,7 @@ void msc_onnx__finish(struct msc_onnx_import *im) {
 
 static enum msc_status import_model(struct msc_onnx_import *im) {
     im->proto = im->model->graph;
+    MSC_TRY(msc_onnx__sort_nodes(im->model->graph));
     MSC_TRY(check_bindings(im));
     return import_graph(im);
 }

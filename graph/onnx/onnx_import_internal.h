@@ -154,6 +154,8 @@ enum msc_status msc_onnx__check_weight_layers(struct msc_onnx_import *im);
 // Finds the modules of the nodes (graph/onnx/onnx_import_module.c); call once the initialisers are
 // defined.
 enum msc_status msc_onnx__find_modules(struct msc_onnx_import *im);
+// onnx_import_order.c: sorts the nodes of a graph, except those of bodies.
+enum msc_status msc_onnx__sort_nodes(Onnx__GraphProto *graph);
 
 // The import's prefix followed by the name that the node's module gives, or else by the node's name
 // in the file; "" if the node has no name.

@@ -1,12 +1,13 @@
 // Finds the best plans. First the choices for activations are tried in turn, then the choices for
 // weights together with the best choice for activations. Then tensors of the best pair are left
-// float, slow plans are rejected, and weights are improved.
+// float, slow plans are rejected or replaced by quicker ones, and weights are improved.
 #include "pipeline/quick/quick_internal.h"
 
 #include <math.h>
 #include <string.h>
 
-static bool is_weight(const struct msc_space *space, size_t task) {
+bool msc_quick__is_weight(const struct msc_quick *q, size_t task) {
+    const struct msc_space *space = msc_quick__space(q);
     for (size_t f = 0; f < space->n_features; f++) {
         if (strcmp(space->feature_names[f], "is_weight") == 0) {
             return space->tasks[task].features[f] > 0;
@@ -23,7 +24,7 @@ static enum msc_status add_pair(struct msc_quick *q, size_t weights, size_t acti
     struct msc_quick_plan *plan = NULL;
     MSC_TRY(msc_quick__begin_plan(&plan, q, &like));
     for (size_t t = 0; t < space->n_tasks; t++) {
-        plan->choices[t] = space->baselines[of[is_weight(space, t)]].choices[t];
+        plan->choices[t] = space->baselines[of[msc_quick__is_weight(q, t)]].choices[t];
     }
     q->n += !msc_quick__is_known(q, plan->choices);
     return MSC_OK;
@@ -58,6 +59,13 @@ enum msc_status msc_quick__find_plans(struct msc_quick *q) {
     MSC_TRY(msc_quick__leave_float(q));
     MSC_TRY(msc_quick__measure_plans(q, n_before));
     msc_quick__sort_plans(q);
+    n_before = q->n;
+    MSC_TRY(msc_quick__compute_float(q));
+    MSC_TRY(msc_quick__measure_plans(q, n_before));
     MSC_TRY(msc_quick__pass_slow(q));
-    return q->effort->improves ? msc_quick__improve_weights(q) : MSC_OK;
+    if (!q->effort->improves) {
+        return MSC_OK;
+    }
+    msc_quick__close_delivery(q); // its process needs memory
+    return msc_quick__improve_weights(q);
 }

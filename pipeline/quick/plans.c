@@ -102,6 +102,16 @@ bool msc_quick__is_known(const struct msc_quick *q, const uint32_t point[]) {
     return false;
 }
 
+struct msc_quick_plan *msc_quick__find_plain(const struct msc_quick *q) {
+    for (size_t i = 1; i < q->n; i++) {
+        struct msc_quick_plan *plan = &q->plans[i];
+        if (msc_quick__is_plain(q, plan) && plan->loss < INFINITY) {
+            return plan;
+        }
+    }
+    return NULL;
+}
+
 // ---- Their order ------------------------------------------------------------------------------
 
 // The loss by which a plan is ranked: each doubling of the number of float tensors must pay off.

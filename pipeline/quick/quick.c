@@ -34,16 +34,6 @@ out:
     return status;
 }
 
-static struct msc_quick_plan *find_plain(const struct msc_quick *q) {
-    for (size_t i = 1; i < q->n; i++) {
-        struct msc_quick_plan *plan = &q->plans[i];
-        if (msc_quick__is_plain(q, plan) && plan->loss < INFINITY) {
-            return plan;
-        }
-    }
-    return NULL;
-}
-
 // ---- The file, and its measurement in the runtime ---------------------------------------------
 
 static enum msc_status write_model(const struct msc_quick *q) {
@@ -75,12 +65,21 @@ static enum msc_status check_loads(const struct msc_quick *q,
         q->options->output, plans[0].failure);
 }
 
+// True if the plans and the float model, the last one, were already measured together.
+static bool is_timed(const struct msc_delivery_plan plans[], size_t n) {
+    bool all = true;
+    for (size_t i = 0; i < n; i++) {
+        all = all && msc_json_get(msc_json_get(plans[i].found, "runtime"), "latency_us");
+    }
+    return all;
+}
+
 static enum msc_status measure_delivered(struct msc_quick *q, cJSON *runtime,
                                          struct msc_delivery_plan plans[], size_t n) {
     struct msc_delivery_plan *order[3];
-    struct msc_delivery *d = NULL;
     bool is_there = false;
-    MSC_TRY(msc_session_open_delivery(&d, &q->session, &q->news));
+    MSC_TRY(msc_quick__open_delivery(q));
+    struct msc_delivery *d = q->delivery;
     enum msc_status status = msc_session_start_runtime(&is_there, runtime, &q->session, d);
     for (size_t i = 0; status == MSC_OK && i < n; i++) {
         order[i] = &plans[i];
@@ -89,23 +88,20 @@ static enum msc_status measure_delivered(struct msc_quick *q, cJSON *runtime,
         status = status == MSC_OK && is_there ? msc_delivery_outputs(d, &plans[i]) : status;
         msc_session_tell_refused(&q->session, &plans[i]);
     }
-    if (status == MSC_OK && is_there) {
+    if (status == MSC_OK && is_there && !is_timed(plans, n)) {
         status = msc_delivery_latency(d, order, n);
     }
     status = msc_session_settle_measuring(&q->session, status);
-    if (status == MSC_OK && is_there) {
-        // Must run before the delivery is closed, because closing frees the messages.
-        status = check_loads(q, plans, n);
-    }
-    msc_delivery_close(d);
-    return status;
+    return status == MSC_OK && is_there ? check_loads(q, plans, n) : status;
 }
 
 // Delivers the best plan, and measures it together with the plain plan and the float model.
 static enum msc_status deliver(struct msc_quick *q, cJSON *report) {
-    struct msc_quick_plan *plain = find_plain(q);
+    struct msc_quick_plan *plain = msc_quick__find_plain(q);
     cJSON *reference = msc_json_get(report, "reference");
-    cJSON *runtime = cJSON_CreateObject(), *of_float = cJSON_CreateObject();
+    cJSON *runtime = cJSON_CreateObject();
+    cJSON *of_float = q->of_float ? q->of_float : cJSON_CreateObject();
+    q->of_float = NULL;
     MSC_TRY(msc_json_add(report, "runtime", runtime));
     MSC_TRY(msc_json_add(reference, "examined", of_float));
     struct msc_delivery_plan plans[3] = {
@@ -154,7 +150,7 @@ static enum msc_status examine_plan(struct msc_quick *q, struct msc_quick_plan *
 }
 
 static enum msc_status examine_plans(struct msc_quick *q) {
-    struct msc_quick_plan *plain = find_plain(q);
+    struct msc_quick_plan *plain = msc_quick__find_plain(q);
     if (!q->plans[0].strategy) {
         MSC_TRY(examine_plan(q, &q->plans[0]));
     }
@@ -267,6 +263,8 @@ enum msc_status msc_quick_quantize(struct cJSON **out, const struct msc_quick_op
         cJSON_Delete(q.plans[i].found);
         msc_strategy_destroy(q.plans[i].strategy);
     }
+    msc_quick__close_delivery(&q);
+    cJSON_Delete(q.of_float);
     msc_quantize_predictor_destroy(q.predictor);
     msc_session_close(&q.session);
     msc_setup_destroy(q.setup);

@@ -36,6 +36,7 @@ struct msc_quick_effort {
 struct msc_quick_plan {
     size_t weights, activations;     // choices
     size_t n_float;                  // tasks left float
+    bool is_quicker;                 // activations are float to save time (quicker.c)
     uint32_t *choices;               // [n_tasks] in the arena
     double loss;                     // loss on the held-back samples; +inf: unknown
     double ratio;                    // predicted time relative to the float model; NaN: unknown
@@ -51,7 +52,9 @@ struct msc_quick {
     const struct msc_quick_effort *effort;
     struct msc_setup *setup;
     struct msc_session session;
-    struct msc_news news;                     // without msc_news_begin: reports only measurements
+    struct msc_news news;          // without msc_news_begin: reports only measurements
+    struct msc_delivery *delivery; // opened when first needed
+    cJSON *of_float;               // owned: what the runtime measured of the float model, or NULL
     struct msc_quantize_predictor *predictor; // NULL: times cannot be predicted
     struct msc_quick_plan *plans; // [n] in the arena, with room for MSC_QUICK_MOST_PLANS
     size_t n;
@@ -71,6 +74,12 @@ static inline bool msc_quick__is_plain(const struct msc_quick *q,
 static inline const struct msc_space *msc_quick__space(const struct msc_quick *q) {
     return msc_env_space(q->session.env);
 }
+
+// find.c: true if a task is of weights.
+bool msc_quick__is_weight(const struct msc_quick *q, size_t task);
+
+// plans.c: the plan with plain weights and activations if it is not the best and has a loss, or NULL.
+struct msc_quick_plan *msc_quick__find_plain(const struct msc_quick *q);
 
 // effort.c: the effort of a name, or the default one for NULL. MSC_E_INVALID: there is none.
 enum msc_status msc_quick__find_effort(const struct msc_quick_effort **out, const char *name);
@@ -103,8 +112,16 @@ void msc_quick__put_first(struct msc_quick *q, size_t i);
 // floats.c: adds plans like the best one, with tensors left float.
 enum msc_status msc_quick__leave_float(struct msc_quick *q);
 
-// time.c: finds the best of the plans that their float tensors do not slow down, and moves it to
-// the front of the list.
+// quicker.c: if the best plan may be slower than the float model, adds plans whose activations are
+// float where integers do not save time. Their weights are bytes like those of the best plan.
+enum msc_status msc_quick__compute_float(struct msc_quick *q);
+
+// time.c: opens `delivery` unless it is open. Closes it; also if it is not open.
+enum msc_status msc_quick__open_delivery(struct msc_quick *q);
+void msc_quick__close_delivery(struct msc_quick *q);
+
+// time.c: finds the best of the plans that their float tensors do not slow down, or a quicker one if
+// that is slower than the float model, and moves it to the front of the list.
 enum msc_status msc_quick__pass_slow(struct msc_quick *q);
 // True if a plan's float tensors do not slow it down too much. `ratio` is the plan's time relative
 // to the float model; `all_bytes` is the relative time of the plan without float tensors. True if a

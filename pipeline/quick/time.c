@@ -1,4 +1,5 @@
-// Rejects plans that float tensors slow down. Each end of a float section needs a conversion, so a
+// Rejects plans that float tensors slow down, and plans slower than the float model if there is a
+// quicker one. Each end of a float section needs a conversion, so a
 // single float tensor may cost more time than integer arithmetic saves. Times are measured in the
 // runtime if it is available; otherwise they are predicted.
 #include "pipeline/delivery.h"
@@ -20,75 +21,116 @@ bool msc_quick__is_quick_enough(double ratio, double all_bytes) {
 
 // ---- The runtime ------------------------------------------------------------------------------
 
-// Picks the plans to measure: the plans from the best one to the first one without float tensors.
-static size_t pick_plans(size_t picked[], const struct msc_quick *q) {
+// Picks the plans to measure: the plans from the best one to the first one without float tensors,
+// then plans that are added to be quicker. *n_ranked is the number of the former.
+static size_t pick_plans(size_t picked[], size_t *n_ranked, const struct msc_quick *q) {
     size_t n = 0;
     for (size_t i = 0; i < q->n && (n == 0 || q->plans[picked[n - 1]].n_float > 0); i++) {
         picked[n++] = i;
     }
+    *n_ranked = n;
+    for (size_t i = 0; i < q->n; i++) {
+        if (q->plans[i].is_quicker) {
+            picked[n++] = i;
+        }
+    }
     return n;
 }
 
-// Replaces the predicted ratios [n] by measured ones.
-static enum msc_status measure_ratios(double ratios[], struct msc_quick *q, const size_t picked[],
-                                      size_t n, struct msc_delivery *d) {
+// Adds the plan that is shown next to the best one, so that it is not measured by itself later.
+static size_t add_plain(size_t picked[], size_t n, const struct msc_quick *q) {
+    bool is_picked = false;
+    const struct msc_quick_plan *plain = msc_quick__find_plain(q);
+    for (size_t i = 0; i < n; i++) {
+        is_picked = is_picked || &q->plans[picked[i]] == plain;
+    }
+    if (plain && !is_picked) {
+        picked[n++] = (size_t)(plain - q->plans);
+    }
+    return n;
+}
+
+// Measures the times of plans [n] and of the float model; `found` gets them.
+static enum msc_status measure_times(struct msc_quick *q, const size_t picked[], size_t n,
+                                     struct msc_delivery *d) {
     struct msc_delivery_plan plans[MSC_QUICK_MOST_PLANS + 1] = {{0}};
     struct msc_delivery_plan *order[MSC_QUICK_MOST_PLANS + 1];
-    enum msc_status status = MSC_OK;
+    q->of_float = q->of_float ? q->of_float : cJSON_CreateObject();
+    enum msc_status status = MSC_ALLOCATED(q->of_float);
     for (size_t i = 0; status == MSC_OK && i <= n; i++) {
         bool is_float = i == n;
         plans[i].name = is_float ? "the float model" : "a plan";
         plans[i].id = (int64_t)i;
         plans[i].choices = is_float ? NULL : q->plans[picked[i]].choices;
-        plans[i].found = cJSON_CreateObject();
+        plans[i].found = is_float ? q->of_float : q->plans[picked[i]].found;
         order[i] = &plans[i];
-        status = plans[i].found ? msc_quick__check_stop(q) : MSC_FAIL(MSC_E_NOMEM, "out of memory");
+        status = msc_quick__check_stop(q);
         status = status == MSC_OK ? msc_delivery_export(d, &plans[i]) : status;
     }
-    status = status == MSC_OK ? msc_delivery_latency(d, order, n + 1) : status;
-    for (size_t i = 0; i <= n; i++) {
-        const cJSON *runtime = msc_json_get(plans[i].found, "runtime");
-        const cJSON *ratio = msc_json_get(runtime, "latency_ratio");
-        if (status == MSC_OK && i < n && cJSON_IsNumber(ratio)) {
-            ratios[i] = ratio->valuedouble;
-        }
-        cJSON_Delete(plans[i].found);
-    }
-    return status;
+    return status == MSC_OK ? msc_delivery_latency(d, order, n + 1) : status;
 }
 
-static enum msc_status ask_runtime(double ratios[], struct msc_quick *q, const size_t picked[],
-                                   size_t n) {
-    struct msc_delivery *d = NULL;
+static const cJSON *measured_ratio(const struct msc_quick_plan *plan) {
+    const cJSON *ratio = msc_json_get(msc_json_get(plan->found, "runtime"), "latency_ratio");
+    return cJSON_IsNumber(ratio) ? ratio : NULL;
+}
+
+enum msc_status msc_quick__open_delivery(struct msc_quick *q) {
+    return q->delivery ? MSC_OK : msc_session_open_delivery(&q->delivery, &q->session, &q->news);
+}
+
+void msc_quick__close_delivery(struct msc_quick *q) {
+    msc_delivery_close(q->delivery);
+    q->delivery = NULL;
+}
+
+static enum msc_status ask_runtime(struct msc_quick *q, const size_t picked[], size_t n) {
     const char *missing = NULL;
     if (!msc_session_has_runtime(&q->session)) {
         return MSC_OK;
     }
-    MSC_TRY(msc_session_open_delivery(&d, &q->session, &q->news));
-    enum msc_status status = msc_delivery_start(d, &missing);
+    MSC_TRY(msc_quick__open_delivery(q));
+    enum msc_status status = msc_delivery_start(q->delivery, &missing);
     if (status == MSC_OK && !missing) {
-        status = measure_ratios(ratios, q, picked, n, d);
+        status = measure_times(q, picked, n, q->delivery);
     }
-    msc_delivery_close(d);
+    if (status != MSC_OK) {
+        msc_quick__close_delivery(q); // a runtime that has failed is started again
+    }
     return msc_session_settle_measuring(&q->session, status);
 }
 
 // ---- The choice -------------------------------------------------------------------------------
 
+// A quicker plan replaces the best one if that is slower than the float model, or if the quicker
+// plan also has the lower loss.
+static bool is_better(const struct msc_quick_plan *quicker, double ratio,
+                      const struct msc_quick_plan *best, double ratio_of_best) {
+    bool is_wanted = ratio_of_best > TIME_MARGIN || quicker->loss <= best->loss;
+    return is_wanted && ratio * TIME_MARGIN < ratio_of_best;
+}
+
 enum msc_status msc_quick__pass_slow(struct msc_quick *q) {
     size_t picked[MSC_QUICK_MOST_PLANS];
     double ratios[MSC_QUICK_MOST_PLANS];
     bool is_asked_for = q->options->n_float >= 0;
-    size_t n = pick_plans(picked, q), best = 0;
+    size_t n_ranked, n = pick_plans(picked, &n_ranked, q), best = 0;
     if (is_asked_for || n < 2) {
         return MSC_OK;
     }
+    MSC_TRY(ask_runtime(q, picked, add_plain(picked, n, q)));
     for (size_t i = 0; i < n; i++) {
-        ratios[i] = q->plans[picked[i]].ratio;
+        const struct msc_quick_plan *plan = &q->plans[picked[i]];
+        ratios[i] = measured_ratio(plan) ? measured_ratio(plan)->valuedouble : plan->ratio;
     }
-    MSC_TRY(ask_runtime(ratios, q, picked, n));
-    while (best + 1 < n && !msc_quick__is_quick_enough(ratios[best], ratios[n - 1])) {
+    while (best + 1 < n_ranked && !msc_quick__is_quick_enough(ratios[best], ratios[n_ranked - 1])) {
         best++;
+    }
+    for (size_t i = n_ranked; i < n; i++) {
+        const struct msc_quick_plan *plans = q->plans;
+        if (is_better(&plans[picked[i]], ratios[i], &plans[picked[best]], ratios[best])) {
+            best = i;
+        }
     }
     msc_quick__put_first(q, picked[best]);
     return MSC_OK;

@@ -536,6 +536,35 @@ static void test_graph_onnx_export_form__bodies(void **state) {
     finish_net(&n);
 }
 
+// The square before a mean is a power of 2, by which ONNX Runtime recognises a normalisation.
+static void test_graph_onnx_export_form__mean_square(void **state) {
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        struct net n;
+        const struct msc_attr axes[] = {{"axis", "-1"}, {"keepdims", "1"}};
+        start_joint(&n);
+        int32_t x = msc_graph_input(n.g, 0), same[2] = {x, x};
+        int32_t square = add_joint(
+            n.g, &(struct msc_joint_spec){
+                     .name = "square", .op = MSC_OP_MULTIPLY, .n_inputs = 2, .inputs = same});
+        finish_graph(&n,
+                     add_joint(n.g, &(struct msc_joint_spec){.name = "mean",
+                                                             .op = MSC_OP_MEAN,
+                                                             .n_inputs = 1,
+                                                             .inputs = &square,
+                                                             .n_attrs = 2,
+                                                             .attrs = axes}),
+                     i == 0 ? "onnxruntime" : "generic");
+        export_net(&n);
+        assert_int_equal(count(&n, "Pow"), i == 0);
+        assert_int_equal(count(&n, "Mul"), i == 1);
+        if (i == 0) {
+            check_bytes(&n, node_of(&n, "Pow")->input[1], MSC_ONNX_FLOAT, 4, (const float[]){2});
+        }
+        finish_net(&n);
+    }
+}
+
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_graph_onnx_export_form__bytes),
@@ -553,6 +582,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_graph_onnx_export_form__resize),
         cmocka_unit_test(test_graph_onnx_export_form__shuffle),
         cmocka_unit_test(test_graph_onnx_export_form__bodies),
+        cmocka_unit_test(test_graph_onnx_export_form__mean_square),
     };
     msc_test_select(argc, argv);
     return cmocka_run_group_tests(tests, make_scratch, remove_scratch);

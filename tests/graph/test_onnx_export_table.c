@@ -5,11 +5,17 @@
 static const float half = 0.5f;
 static const int32_t zero = 0;
 
-// Adds a table with the rows 0 1 and 2 3 and returns its tensor.
-static int32_t start_table(struct net *n) {
+enum { COLUMNS = 1 << 15 }; // two rows of so many columns are not a small table
+
+static int8_t clipped(int value) {
+    return (int8_t)(value < 127 ? value : 127);
+}
+
+// Adds a table of two rows with the elements 0, 1, 2, ... and returns its tensor.
+static int32_t start_table(struct net *n, int64_t columns) {
     *n = (struct net){0};
     assert_ok(msc_graph_create(&n->g, "table"));
-    int32_t table = add_weight(n->g, "table", "", 2, DIMS(2, 2));
+    int32_t table = add_weight(n->g, "table", "", 2, DIMS(2, columns));
     return add_joint(
         n->g, &(struct msc_joint_spec){.op = MSC_OP_CONSTANT,
                                        .name = "held",
@@ -30,7 +36,7 @@ static int32_t add_take(struct msc_graph *g, const char *name, const char *input
 static void test_graph_onnx_export_table__rows(void **state) {
     (void)state;
     struct net n;
-    int32_t table = start_table(&n);
+    int32_t table = start_table(&n, COLUMNS);
     finish_graph(&n, add_take(n.g, "take", "i", table), "onnxruntime");
     struct msc_edit rows =
         msc_edit_quantize((struct msc_quant){.bits = 8,
@@ -47,7 +53,11 @@ static void test_graph_onnx_export_table__rows(void **state) {
     assert_string_equal(scale->op_type, "Mul");
     const Onnx__NodeProto *integers = maker(&n, maker(&n, scale->input[0])->input[0]);
     assert_string_equal(integers->op_type, "Gather");
-    check_bytes(&n, integers->input[0], MSC_ONNX_INT8, 4, "\0\2\2\3");
+    static int8_t elements[2 * COLUMNS];
+    for (int i = 0; i < 2 * COLUMNS; i++) {
+        elements[i] = clipped(i < COLUMNS ? 2 * i : i);
+    }
+    check_bytes(&n, integers->input[0], MSC_ONNX_INT8, sizeof elements, elements);
     check_bytes(&n, maker(&n, scale->input[1])->input[0], MSC_ONNX_FLOAT, 8,
                 (const float[]){0.5f, 1});
     finish_net(&n);
@@ -57,7 +67,7 @@ static void test_graph_onnx_export_table__rows(void **state) {
 static void test_graph_onnx_export_table__shared(void **state) {
     (void)state;
     struct net n;
-    int32_t table = start_table(&n);
+    int32_t table = start_table(&n, COLUMNS);
     int32_t y = add_joint(
         n.g, &(struct msc_joint_spec){.op = MSC_OP_ADD,
                                       .name = "both",
@@ -78,7 +88,30 @@ static void test_graph_onnx_export_table__shared(void **state) {
     }
     assert_string_equal(taken[0]->input[0], taken[1]->input[0]);
     assert_string_not_equal(taken[0]->input[1], taken[1]->input[1]);
-    check_bytes(&n, taken[0]->input[0], MSC_ONNX_INT8, 4, "\0\2\4\6");
+    static int8_t elements[2 * COLUMNS];
+    for (int i = 0; i < 2 * COLUMNS; i++) {
+        elements[i] = clipped(2 * i);
+    }
+    check_bytes(&n, taken[0]->input[0], MSC_ONNX_INT8, sizeof elements, elements);
+    finish_net(&n);
+}
+
+// The runtime converts a small table to floats at load.
+static void test_graph_onnx_export_table__small(void **state) {
+    (void)state;
+    struct net n;
+    int32_t table = start_table(&n, 2);
+    finish_graph(&n, add_take(n.g, "take", "i", table), "onnxruntime");
+    struct msc_edit whole = make_edit(8, -128, 127, &half, &zero);
+    edit_tensor(&n, "table", &whole);
+    export_net(&n);
+    const Onnx__NodeProto *take = maker(&n, "take");
+    assert_string_equal(take->op_type, "Gather");
+    const Onnx__NodeProto *scale = maker(&n, take->input[0]);
+    assert_string_equal(scale->op_type, "Mul");
+    const Onnx__NodeProto *cast = maker(&n, scale->input[0]);
+    assert_string_equal(cast->op_type, "Cast");
+    check_bytes(&n, cast->input[0], MSC_ONNX_INT8, 4, "\0\2\4\6");
     finish_net(&n);
 }
 
@@ -86,6 +119,7 @@ int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_graph_onnx_export_table__rows),
         cmocka_unit_test(test_graph_onnx_export_table__shared),
+        cmocka_unit_test(test_graph_onnx_export_table__small),
     };
     msc_test_select(argc, argv);
     return cmocka_run_group_tests(tests, make_scratch, remove_scratch);

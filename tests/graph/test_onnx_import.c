@@ -369,6 +369,18 @@ static void test_graph_onnx_import__modules(void **state) {
     msc_graph_destroy(g);
 }
 
+// Nodes may be in any order, as ONNX Runtime's tools write them.
+static void test_graph_onnx_import__unsorted(void **state) {
+    (void)state;
+    static const char *const names[] = {"relu", "tanh", "mean", "greater", "sigmoid", "if"};
+    struct msc_graph *g = load_file(MSC_TESTS_MODEL("unsorted"));
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        assert_int_not_equal(msc_graph_find_joint(g, names[i]), MSC_NO_ID);
+    }
+    assert_string_equal(output_of(g, "if")->alias, "y");
+    msc_graph_destroy(g);
+}
+
 static void test_graph_onnx_import__refusals(void **state) {
     (void)state;
     static const struct {
@@ -483,6 +495,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_graph_onnx_import__dropout_of_nothing),
         cmocka_unit_test(test_graph_onnx_import__no_training),
         cmocka_unit_test(test_graph_onnx_import__modules),
+        cmocka_unit_test(test_graph_onnx_import__unsorted),
         cmocka_unit_test(test_graph_onnx_import__refusals),
     };
     msc_test_select(argc, argv);

@@ -1,10 +1,10 @@
 # `quantize`: the best 8-bit model without a search.
 . "$(dirname "$0")/../lib.sh"
 export MSCGYM_RUNTIME=$FILES/fake_runtime.py
-small() { # FAKE has the latencies of the best plan, the plain plan and the float model
-    FAKE='{"us": [30, 20, 10]}' try mscgym quantize "$FILES/tiny.onnx" --inputs "$FILES/inputs.npz" -o small.onnx "$@"
+small() { # FAKE has latencies; with --float of the best plan, the plain plan and the float model
+    FAKE='{"us": [30, 20, 10, 10, 10, 10, 10, 10, 10]}' try mscgym quantize "$FILES/tiny.onnx" --inputs "$FILES/inputs.npz" -o small.onnx "$@"
 }
-small --labels "$FILES/labels.npy" >said.txt
+small --labels "$FILES/labels.npy" --float 0 >said.txt
 sed -n 's/weights .*/WEIGHTS/p; /runtime\|^model\|exit/p' said.txt | sed 's/   */  /g'
 ls
 mscgym run small.onnx --input x="$FILES/x.npy" --output out --repeat 0 && ls out
@@ -53,8 +53,13 @@ done
 cmp 1.onnx 2.onnx && rm 1.onnx 2.onnx
 
 echo "- without its runtime"
-MSCGYM_RUNTIME=no/runtime small | grep 'runtime\|exit' | sed 's/: .*mscgym-runtime/: mscgym-runtime/'
+MSCGYM_RUNTIME=no/runtime small --float 0 | grep 'runtime\|exit' | sed 's/: .*mscgym-runtime/: mscgym-runtime/'
 small --target tensorrt | grep -c runtime
+
+echo "- floats where integers would take more time, from weights of bytes"
+MSCGYM_RUNTIME=no/runtime small --json >report.json
+jq -c '[.plans[0].float > 0, .plans[0].predicted_ratio <= 1, .plans[0].metrics.size_bytes ==
+    ([.plans[] | select(.plain)][0].metrics.size_bytes)]' <(sed '$d' report.json)
 
 echo "- what is wrong is one line"
 try mscgym quantize

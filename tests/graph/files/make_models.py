@@ -259,6 +259,16 @@ save("unknown", build([node("Det", ["x"], ["y"], "corner", domain="com.example")
                       domain="com.example"))
 save("nchwc", build([node("Conv", ["x", "w"], ["y"], "conv", domain="com.microsoft.nchwc")], *io,
                     [ramp("w", 4, 1, 3, 3)], domain="com.microsoft.nchwc"))
+# The nodes are listed from the last to the first. The first one reads another by its body.
+yes = helper.make_graph([node("Exp", ["c"], ["v"], "exp"), node("Neg", ["v"], ["u"], "neg")], "yes", [],
+                        [value("u", [1, 1, 4, 4])])
+no = helper.make_graph([node("Identity", ["b"], ["t"], "same")], "no", [], [value("t", [1, 1, 4, 4])])
+save("unsorted", build(
+    [node("If", ["is_large"], ["y"], "if", then_branch=yes, else_branch=no), node("Sigmoid", ["b"], ["c"], "sigmoid"),
+     node("Greater", ["m", "zero"], ["is_large"], "greater"), node("ReduceMean", ["b"], ["m"], "mean", keepdims=0),
+     node("Tanh", ["a"], ["b"], "tanh"), node("Relu", ["x"], ["a"], "relu")], *io,
+    [tensor("zero", 0)]))
+
 save("undefined", build([node("Relu", ["nothing"], ["y"], "relu")], *io))
 save("twice", build([node("Relu", ["x"], ["y"], "a"), node("Abs", ["x"], ["y"], "b")], *io))
 save("mismatch", build([conv], *io, [ramp("w", 4, 3, 3, 3)]))
