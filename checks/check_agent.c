@@ -337,8 +337,7 @@ static enum msc_status check_bounds(const void *subject) {
     if (status == MSC_OK && !trace.is_feasible) {
         status = MSC_FAIL(
             MSC_E_INVALID,
-            "none of %zu trials meets a bound at a quarter of the range of the choices' costs",
-            trace.n);
+            "none of %zu trials meets the bound of the environment, size_ratio <= 0.05", trace.n);
     }
     trace_finish(&trace);
     return status;

@@ -97,7 +97,7 @@ static enum msc_status drop_worker(struct msc_pool *pool, int32_t number, const 
     return lose_worker(pool, number, why);
 }
 
-// Drops a worker that has other results or cannot compute.
+// Drops a worker whose results differ from those of this machine, or that cannot compute.
 static enum msc_status refuse_worker(struct msc_pool *pool, int32_t number, const char *why) {
     struct msc_pool_worker *worker = msc_pool__find_worker(pool, number);
     char count[64] = "";

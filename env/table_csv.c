@@ -295,8 +295,8 @@ static enum msc_status take_as_tasks(struct csv_reader *r) {
     }
     return r->n_tasks > 0
                ? MSC_OK
-               : MSC_FAIL(MSC_E_INVALID, "%s: all columns are metrics, expected one for each task",
-                          r->path);
+               : MSC_FAIL(MSC_E_INVALID,
+                          "%s: every column is a metric; expected a column for each task", r->path);
 }
 
 // ---- Rows -------------------------------------------------------------------------------------

@@ -1,6 +1,6 @@
 // Joints that add a scalar constant to an activation or multiply it by one. Targets
 // (graph/target.h) fuse them into the joint that produces the activation, as part of its tail
-// (graph/tail.h).
+// (epilogue: graph/tail.h).
 #ifndef MSC_GRAPH_AFFINE_H
 #define MSC_GRAPH_AFFINE_H
 

@@ -51,8 +51,8 @@ enum msc_status msc_builder_constant(struct msc_value **out, struct msc_builder 
     return MSC_OK;
 }
 
-// A default name for a joint: the operator's hint plus the next number that gives a name that is
-// not reserved. NULL if out of memory.
+// A default name for a joint: the operator's hint, followed by a number from the second name on.
+// Reserved names are skipped. NULL if out of memory.
 static const char *hinted_name(struct msc_builder *b, enum msc_op op) {
     const char *hint = msc_op_info(op)->hint;
     for (;;) {
@@ -64,9 +64,9 @@ static const char *hinted_name(struct msc_builder *b, enum msc_op op) {
     }
 }
 
-// A name for a joint that is not yet in use, neither by a joint nor, with ":0" appended, by a
-// tensor (the joint's first output). Prefers the wanted name over hinted ones. NULL if out of
-// memory.
+// An unused name for a joint: the wanted name if possible, else a default name. A name is unused if
+// no joint has it and no tensor is called "name:0", as the joint's first output will be. NULL if
+// out of memory.
 static const char *joint_name(struct msc_builder *b, const char *wanted, enum msc_op op) {
     const char *name = wanted != NULL && wanted[0] != '\0' ? wanted : hinted_name(b, op);
     for (;;) {
@@ -82,8 +82,9 @@ static const char *joint_name(struct msc_builder *b, const char *wanted, enum ms
     }
 }
 
-// True if a value is called "node:0" and its joint "node", as TensorFlow's exporters write. MSC
-// reserves "node:0" for the joint's output, so a weight made from the value is called "node".
+// True if the value's name is its joint's name followed by ":0". TensorFlow's exporters write such
+// names. MSC reserves "node:0" for the output of joint "node", so a weight made from the value is
+// called "node".
 static bool is_called_as_output(const struct msc_value *v) {
     size_t n = v->joint_name == NULL ? 0 : strlen(v->joint_name);
     return n > 0 && strncmp(v->name, v->joint_name, n) == 0 && strcmp(v->name + n, ":0") == 0;
@@ -93,7 +94,7 @@ static const char *builder_wanted_name(const struct msc_value *v) {
     return v->name[0] == '\0' ? "const" : is_called_as_output(v) ? v->joint_name : v->name;
 }
 
-// A name for a weight: the wanted name, or the wanted name with the first free number.
+// A name for a weight: the wanted name. If it is taken, the first free number is appended.
 static const char *weight_name(struct msc_builder *b, const struct msc_value *v) {
     const char *base = builder_wanted_name(v);
     const char *name = base;
@@ -118,8 +119,8 @@ static int32_t find_weight(const struct msc_builder *b, const struct msc_value *
     return is_same ? id : MSC_NO_ID;
 }
 
-// Sets *is_shared to true if the weight can be read with `layout`. A weight without a layout is
-// given `layout`.
+// Sets *is_shared to whether an existing weight can serve a joint that needs the axis letters
+// `layout` ("": any). A weight that has no layout yet gets this one.
 static enum msc_status share_weight(bool *is_shared, struct msc_builder *b, int32_t weight,
                                     const char *layout) {
     struct msc_tensor *t = &b->graph->tensors[weight]->tensor;
@@ -203,7 +204,7 @@ static void set_attr(struct assembly *a, const char *key, const char *value) {
     a->n_attrs += i == a->n_attrs;
 }
 
-// The length of the axis that the joint works along, or -1 if it is not known yet.
+// The length of the axis that the attribute `axis` names, or -1 if the length is not known yet.
 static int64_t axis_length(const struct assembly *a) {
     const struct msc_value *x = a->from->operands[0];
     const struct msc_op_attr *row = msc_op_attr_find(a->from->op, "axis");
@@ -343,8 +344,8 @@ static bool fits_attribute(const struct assembly *a, const struct msc_op_role *r
            msc_array_fits_float(v->constant, 0);
 }
 
-// Makes one operand a weight, an attribute or an input of the joint. The input of an absent operand
-// is MSC_NO_ID.
+// Makes one operand a weight, an attribute or an input of the joint. For an absent operand, the
+// input is MSC_NO_ID.
 static enum msc_status builder_deal(struct assembly *a, const struct msc_op_role *role,
                                     struct msc_value *v) {
     bool is_input = strncmp(role->name, "input", (size_t)role->length) == 0;
@@ -463,8 +464,8 @@ static enum msc_status make_outputs(struct msc_value *outputs[], bool *is_folded
     return status;
 }
 
-// If the joint transposes a constant matrix, records that matrix, so that consumers can read it
-// instead.
+// If the joint transposes a constant matrix, records the matrix. Consumers can then read the matrix
+// in place of its transpose.
 static void mark_turned(struct msc_value *output, const struct msc_builder_joint *joint,
                         const struct msc_joint *j) {
     int64_t axes[MSC_MAX_DIMS];

@@ -130,8 +130,9 @@ static enum msc_status broadcast_floats(struct broadcast *s, const char *key, in
     return set_attr(s, key, msc_builder_floats(s->b, all, per_axis * s->rank));
 }
 
-// Scales all axes by one factor: if is_smaller, the largest that makes no axis longer than
-// requested; else the smallest that makes no axis shorter.
+// Scales all axes by the same factor. If `is_smaller`, this is the largest factor that makes no
+// axis longer than requested. Otherwise it is the smallest factor that makes no axis shorter than
+// requested.
 static enum msc_status keep_aspect(struct broadcast *s, int64_t sizes[], bool is_smaller) {
     float scale = 0, scales[MSC_MAX_DIMS];
     for (int i = 0; i < s->n_axes; i++) {

@@ -15,8 +15,8 @@
 struct msc_value {
     const char *name;       // name of the weight that the constant becomes, or ""
     const char *alias;      // the model's own name of the activation, or ""
-    const char *joint_name; // name of the constant's `constant` joint; NULL: the default
-    // axis letters of the weight; "": those of the operand's role
+    const char *joint_name; // name of the constant's `constant` joint; NULL: a default name
+    // axis letters of the weight; "": the letters that the operand's role defines
     const char *layout;
     const struct msc_array *constant; // NULL for an activation; held by the builder
     struct msc_value *turned;         // the matrix whose transpose this constant is, or NULL
@@ -36,7 +36,7 @@ struct msc_builder {
     struct msc_arena arena;        // holds values and texts of attributes
     struct msc_array **arrays;     // references to constants, released at the end
     size_t n_arrays, arrays_capacity;
-    struct msc_graph_names reserved; // names that default names must not use
+    struct msc_graph_names reserved; // names that no joint gets by default
     int32_t hints[MSC_OP_COUNT];     // next number to try in a default name
     int32_t n_unnamed;               // last number tried for an unnamed weight
 };
@@ -45,9 +45,9 @@ struct msc_builder_joint {
     enum msc_op op;
     // the joint's name; if NULL or already taken, the operator's hint with a number
     const char *name;
-    const char *scope;                 // NULL: the default scope
-    int32_t n_operands;                // in the order of the operator's roles
-    struct msc_value *const *operands; // NULL: absent
+    const char *scope; // NULL: the default scope
+    int32_t n_operands;
+    struct msc_value *const *operands; // in the order of the operator's roles; NULL: absent
     int32_t n_attrs;
     const struct msc_attr *attrs;
     int32_t n_outputs;
@@ -65,8 +65,8 @@ struct msc_builder_copy {
     struct msc_value **outputs;     // [n_outputs] msc_builder_add writes the new values here
 };
 
-// Frees what the builder holds. To start a builder, zero-initialise it, then set `graph` and, if
-// joints are to be computed at once, `evaluate`.
+// Frees what the builder holds. To start a builder, zero-initialise it and set `graph`. Set
+// `evaluate` as well if joints are to be computed at once.
 void msc_builder_finish(struct msc_builder *b);
 
 // Reserves a name, so that no joint gets it as a default name.
@@ -89,8 +89,9 @@ enum msc_status msc_builder_add(struct msc_value *outputs[], struct msc_builder 
 enum msc_status msc_builder_copy_joint(struct msc_builder_copy *out, struct msc_builder *b,
                                        const struct msc_joint *from);
 
-// Expands attributes that have values for only some axes of the first operand `x` to all axes,
-// unless lengths are unknown. `attrs` must have room for two more attributes.
+// If attributes have values for only some axes of the first operand `x`, adds values for the other
+// axes. Does nothing if lengths are unknown that this needs. `attrs` must have room for two more
+// attributes.
 enum msc_status msc_builder__broadcast(struct msc_builder *b, enum msc_op op,
                                        struct msc_attr attrs[], int32_t *n_attrs,
                                        const struct msc_value *x);

@@ -6,21 +6,21 @@
 // output, and the columns of the weights that read this channel. A unit is a class of indices
 // (tensor, axis, index) that can only be removed together. It is the smallest thing that can be
 // pruned: a channel, an attention head, a hidden unit of a recurrent layer. An index that belongs
-// to no unit is frozen. This applies to the network's inputs and outputs, to axes that a
-// normalisation or softmax sums over, and to all joints whose coupling is unknown. A group consists
-// of units that have equally many indices on the same axes. One pruning decision is made for each
-// group.
+// to no unit is frozen: it is never removed. The network's inputs and outputs are frozen, and so
+// are the axes that a normalisation or softmax sums over and all axes of joints whose coupling is
+// unknown. A group consists of the units that have the same number of indices on the same axes. One
+// pruning decision is made for each group.
 //
 // Classes are found by union-find over all joints. The `channels` column of graph/ops.def names
-// the rule of each operator. If an axis is split into factors (attention heads) or a convolution
-// has groups, one of two things can remain free:
-//   - Factors: the outermost factor of an axis [heads, size] that no rule freezes. If it is
-//     `heads`, whole heads are removed, with their products and softmax. Some reshapes merge axes
-//     and split others at once ([samples, heads, size] from [samples, both] to [samples and heads,
-//     size]); then the factors of input and output count.
-//   - Groups: whole groups of a convolution, with all that they read and write; a depthwise
-//     convolution has groups of one channel. If whole groups are frozen, the same position in all
-//     groups.
+// the rule of each operator. Two kinds of joints leave a choice of what can be removed:
+//   - A reshape that splits an axis into factors, such as [heads, size]. Only one factor remains
+//     free: the outermost that no rule freezes. If it is `heads`, whole heads are removed, with
+//     their products and softmax. A reshape may also merge some axes while it splits others, as
+//     from [samples, heads * size] to [samples * heads, size]. Then the factor is chosen among the
+//     common factors of input and output: samples, heads, size.
+//   - A convolution with groups. Whole groups are removed, with all channels that they read and
+//     write. In a depthwise convolution, a group is one channel. If whole groups are frozen, the
+//     channels at the same position within every group are removed together.
 // Channel shuffles only change the order and couple nothing else. 1-D parameters (biases, shifts)
 // that several joints share do not couple these joints: each joint reads its own remaining
 // elements.
@@ -57,7 +57,7 @@ enum msc_channel_role {
 struct msc_channel_axis {
     int32_t tensor;
     int axis;
-    int32_t n;      // indices on this axis for each unit of the group
+    int32_t n;      // number of indices that each unit of the group has on this axis
     unsigned roles; // flags of enum msc_channel_role; 0 for activations
 };
 
@@ -69,7 +69,8 @@ struct msc_channel_group {
     const struct msc_channel_axis *axes; // ordered by tensor, then axis
 };
 
-// A slot from which a joint reads units to sum over them, and their axis in the slot's tensor.
+// A slot (graph/site.h) whose joint sums over units, and the axis of these units in the slot's
+// tensor.
 struct msc_channel_read {
     int32_t slot;
     int axis;
@@ -90,7 +91,8 @@ struct msc_channel_follower {
 struct msc_channels {
     int32_t n_units;
     int32_t n_groups;
-    const struct msc_channel_group *groups; // in the order of their first index, like the units
+    // Groups and units are ordered by their first index (by tensor, axis, then index).
+    const struct msc_channel_group *groups;
     int32_t n_reads;
     const struct msc_channel_read *reads;
     int32_t n_followers;
@@ -102,10 +104,10 @@ struct msc_channels {
     void *storage;
 };
 
-// `sites` are the sites of `g` that the operator table marks (scheme NULL): units are frozen if
-// the slots that read them cannot be masked. Joints that contain graphs are treated as unknown,
-// so split the graph first (msc_graph_split). The functions below need the same `g` and `sites`.
-// *out is owned by the caller.
+// `sites` are the sites of `g` that msc_sites_find finds without a scheme. A unit is frozen if a
+// slot that reads it cannot be masked. Joints that contain graphs are treated as unknown, so split
+// the graph first (msc_graph_split). The functions below need the same `g` and `sites`. *out is
+// owned by the caller.
 enum msc_status msc_channels_find(struct msc_channels *out, const struct msc_graph *g,
                                   const struct msc_sites *sites);
 void msc_channels_finish(struct msc_channels *channels); // accepts a zeroed struct
@@ -127,11 +129,11 @@ struct msc_channel_cost {
 enum msc_status msc_channels_cost(struct msc_channel_cost *out, const struct msc_channels *c,
                                   const struct msc_graph *g, const bool is_gone[]);
 
-// Edits that make the network compute what it would compute without the removed units. Each joint
-// that sums over a removed unit reads zeros for the unit: from its weight if the weight is
-// constant, else from its input. So values that earlier joints add to the unit (a bias, a shift,
-// the 1/2 of a sigmoid) have no effect. Remaining channels keep their values; values of masked
-// channels are unspecified.
+// Edits that make the network compute what it would compute without the removed units. If a joint
+// sums over a removed unit, the edits zero the unit's elements: in the joint's weight if the weight
+// is constant, else in the joint's input. So values that earlier joints add to the unit (a bias, a
+// shift, the 1/2 of a sigmoid) have no effect. Remaining channels keep their values; values of
+// masked channels are unspecified.
 struct msc_channel_masks {
     int32_t n;
     const int32_t *slots;                // [n] each slot once

@@ -1,6 +1,6 @@
 #include "graph/cost.h"
 
-// The shape to compute costs with: the tensor's own or one that the caller gives.
+// The shape from which costs are computed: the tensor's own, or a shape that the caller gives.
 struct shape {
     int n_dims;
     const int64_t *dims;
@@ -21,8 +21,9 @@ static double dim_product(struct shape t, int first, int end) {
 }
 
 // Each output element of a convolution reads every input channel of its group at every kernel
-// position. The number of these reads is the size of the weight divided by its output channels. For
-// a transposed convolution, input and output change places.
+// position. The number of these reads is the number of elements of the weight, divided by the
+// number of output channels. In a transposed convolution, each input element is instead multiplied
+// by the weights of every output channel of its group.
 static double conv_macs(const struct msc_graph *g, const struct msc_joint *j,
                         const int64_t (*dims)[MSC_MAX_DIMS]) {
     struct shape w = shape_of(g, dims, j->operands[1]);

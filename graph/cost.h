@@ -6,10 +6,11 @@
 
 MSC_PUBLIC_BEGIN
 
-// A multiplication of two operands, as in a matrix product. An operand is -1 if it is computed
-// inside the joint (the state of a recurrent layer).
+// A multiplication of two operands, as in a matrix product.
 struct msc_product {
     double macs;
+    // Positions among the joint's operands; -1 for the state of a recurrent layer, which the joint
+    // computes itself.
     int32_t operands[2];
 };
 

@@ -1,7 +1,7 @@
 // Arithmetic on dimensions that are numbers or symbolic expressions.
 //
-// Expressions are simplified when they are made. Successive additions of numbers are merged into
-// one, and so are successive multiplications and successive divisions. So the length after fifty
+// Expressions are simplified when they are made: (x + 1) + 2 becomes x + 3, and repeated
+// multiplications or divisions by numbers are merged in the same way. So the length after fifty
 // strided convolutions is a short expression, and equal lengths usually have the same prim.
 #include "graph/graph_internal.h"
 #include "graph/infer.h"

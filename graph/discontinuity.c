@@ -8,14 +8,15 @@ enum { NOT_ASKED, WANTED, DONE };
 
 // ---- Discontinuities of operators -------------------------------------------------------------
 
-// The outputs of a joint that may jump when its float inputs change slightly.
+// Which outputs of a joint may jump when its float inputs change slightly: none, those that are not
+// floats, or all.
 enum steps { STEPS_NONE, STEPS_INTEGERS, STEPS_ALL };
 
 // One function for each name in the `discontinuity` column of ops.def.
 typedef enum msc_status (*discontinuity_fn)(enum steps *out, const struct msc_joint *j);
 
-// For operators that are continuous, read no floats, or quantise (steps as small as the scale are
-// ignored). Overflow to infinity does not count as a step either.
+// Operators that are continuous, read no floats, or quantise. A step as small as a quantisation's
+// scale is ignored, and so is an overflow to infinity.
 static enum msc_status discontinuity_none(enum steps *out, const struct msc_joint *j) {
     (void)j;
     *out = STEPS_NONE;
@@ -28,7 +29,8 @@ static enum msc_status discontinuity_all(enum steps *out, const struct msc_joint
     return MSC_OK;
 }
 
-// Comparisons, indices and counts make steps. Their float outputs, if any, are continuous.
+// Outputs that are results of comparisons, indices or counts jump. Float outputs of the same joint
+// are continuous.
 static enum msc_status discontinuity_integers(enum steps *out, const struct msc_joint *j) {
     (void)j;
     *out = STEPS_INTEGERS;
@@ -85,7 +87,8 @@ static const discontinuity_fn functions[MSC_OP_COUNT] = {
 
 // ---- Propagation through the graph ------------------------------------------------------------
 
-// Integers do not change slightly, and neither do lengths: only float inputs can cause a step.
+// True if a float input depends on the network's inputs. Only such an input can change slightly and
+// so cause a step; integers and lengths cannot.
 static bool reads_varying_floats(const struct msc_discontinuity *s, const struct msc_joint *j) {
     for (int32_t i = 0; i < j->n_inputs; i++) {
         if (s->varies[j->inputs[i]] &&
@@ -178,8 +181,8 @@ static bool is_steady(const struct msc_discontinuity *s, int32_t tensor) {
            (s->g == s->model || msc_tensor_n_elements(t) >= 0) && msc_discontinuity_name(s, tensor);
 }
 
-// The largest steady tensor (see is_steady) that the steady tensor `tensor` is a part of; possibly
-// `tensor` itself.
+// The largest steady tensor (see is_steady) that contains the steady tensor `tensor` as a part (a
+// slice, for example); possibly `tensor` itself.
 static int32_t whole_of(const struct msc_discontinuity *s, int32_t tensor) {
     for (;;) {
         const struct msc_joint *j = msc_graph_joint(s->g, msc_graph_tensor(s->g, tensor)->producer);

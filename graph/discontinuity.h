@@ -1,8 +1,8 @@
 // Finds discontinuous results. A result is discontinuous if its length depends on data, or if it is
 // downstream of a joint that turns the smallest change of an input into a step (comparisons,
-// rounding, argmax: see the column `discontinuity` of ops.def). Computations that differ only by
-// rounding may give quite different results there, so tensors upstream of such joints are compared
-// instead.
+// rounding, argmax: see the column `discontinuity` of ops.def). Two computations that differ only
+// by rounding errors may give very different values of such a result. So tensors upstream of it are
+// compared instead.
 //
 //     struct msc_discontinuity *d;
 //     MSC_TRY(msc_discontinuity_create(&d, model, bound));
@@ -24,7 +24,7 @@ struct msc_discontinuity {
     // The following arrays are [n_tensors].
     bool *varies;    // true if the tensor depends on the values of inputs
     int32_t *behind; // a discontinuous joint upstream of the tensor, or MSC_NO_ID
-    uint8_t *asked;  // state of the search for tensors to compare
+    uint8_t *asked;  // whether msc_discontinuity_collect still has to visit the tensor
 };
 
 // Both graphs are borrowed. *out is owned by the caller.
@@ -32,8 +32,8 @@ enum msc_status msc_discontinuity_create(struct msc_discontinuity **out,
                                          const struct msc_graph *model, const struct msc_graph *g);
 void msc_discontinuity_destroy(struct msc_discontinuity *d); // accepts NULL
 
-// A joint upstream of the tensor whose outputs may jump when the values of inputs change slightly;
-// MSC_NO_ID if there is none. Joints that read only shapes do not depend on the values of inputs.
+// A discontinuous joint upstream of the tensor; MSC_NO_ID if there is none. A joint that reads only
+// shapes does not depend on the values of inputs, so nothing upstream of it counts.
 int32_t msc_discontinuity_above(const struct msc_discontinuity *d, int32_t tensor);
 // Adds to `found` the tensors to compare in place of `tensor`, possibly `tensor` itself. On each
 // path upstream, adds the nearest suitable tensor. A tensor is suitable if it is float32, depends

@@ -11,8 +11,9 @@
 //     round a bias     biases                      b' = (float)q * step - shift,
 //                                                  q = clamp(rint((b + shift) / step)) to int32
 //
-// All arithmetic is in float32. A joint that computes in integer arithmetic adds q itself to its
-// sums if the bias is rounded to the scale of the sums, without a shift (kernels/backend.h).
+// All arithmetic is in float32. If a joint computes in integer arithmetic, its sums have a scale.
+// If the bias is rounded to this scale without a shift, the joint adds q itself
+// (kernels/backend.h).
 //
 //     struct msc_edit quantise = msc_edit_quantize(quant);
 //     struct msc_edit mask = {.kind = MSC_EDIT_KEEP_CHANNELS,
@@ -71,9 +72,9 @@ void msc_edit_seal(struct msc_edit *e);
 // Returns a sealed quantisation without a next edit. Borrows the parameters of `quant`.
 struct msc_edit msc_edit_quantize(struct msc_quant quant);
 
-// Checks that the edit and all later ones fit the slot. Unknown lengths (-1) fit. MSC_E_INVALID
-// names the slot's tensor and the mismatch. The parameters of a quantisation are checked only when
-// they are used.
+// Checks that the edit and all later ones fit the slot. Unknown lengths (-1) fit. The message of
+// MSC_E_INVALID names the slot's tensor and the mismatch. The parameters of a quantisation are
+// checked only when they are used.
 enum msc_status msc_edit_check(const struct msc_edit *e, const struct msc_graph *g,
                                const struct msc_slot *slot);
 

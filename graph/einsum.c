@@ -12,12 +12,13 @@ struct parse {
     int symbols[MSC_EINSUM_OPERANDS][MSC_MAX_DIMS];
     int n_symbols[MSC_EINSUM_OPERANDS];
     int counts[N_SYMBOLS];
-    int n_hidden; // largest number of axes of "..."
+    int n_hidden; // largest number of axes that "..." has in any operand
     int output[MSC_EINSUM_AXES];
     int n_output;
 };
 
-// Reads the symbols of one term, up to ',' '-' or the end. "..." stands for `n_hidden` axes.
+// Reads the symbols of one term, which ends at ',' or '-' or at the end of the text. "..." gives
+// `n_hidden` symbols.
 static const char *parse_term(int symbols[], int *n, int most, const char **text, int n_hidden) {
     const char *at = *text;
     *n = 0;

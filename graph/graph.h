@@ -1,4 +1,5 @@
-// MSCGraph: a network as a DAG of joints (operations) and tensors (edges and weights).
+// MSCGraph: a network as a DAG of joints (operations) and tensors (edges and weights), as in MSC,
+// the Multi-System Compiler of Apache TVM.
 //
 // A joint has ordered activation inputs, weights by role ("weight", "bias", ...) and text
 // attributes. A tensor is an activation, called "joint:index", or a weight with a name of its own.
@@ -47,7 +48,7 @@ struct msc_tensor {
     enum msc_dtype dtype;
     int n_dims;
     int64_t dims[MSC_MAX_DIMS];   // -1: symbolic
-    int32_t prims[MSC_MAX_DIMS];  // prim id of each dimension; MSC_NO_ID if it is a number
+    int32_t prims[MSC_MAX_DIMS];  // prim id of each symbolic dimension; MSC_NO_ID for the others
     int32_t producer;             // joint id; MSC_NO_ID for a weight
     int32_t output;               // index among the producer's outputs; MSC_NO_ID for a weight
     const struct msc_array *data; // a weight's elements; NULL for activations
@@ -65,8 +66,9 @@ struct msc_attr {
 
 struct msc_joint {
     const char *name;
-    const char *shared_ref; // name of the first joint that has one of these weights, or ""
-    const char *scope;      // components joined with '.'; default: "" or "block"
+    const char *shared_ref; // name of an earlier joint that has one of this joint's weights, or ""
+    // components joined with '.'; default: "" for inputs and constants, else "block"
+    const char *scope;
     enum msc_op op;
     int32_t id; // index in the graph; in topological order once finalized
     int32_t n_inputs;
@@ -82,8 +84,8 @@ struct msc_joint {
     int32_t n_children;
     const int32_t *children;
     // For control flow: the branches `then` and `else`, or the one body of a loop. If a body reads
-    // tensors of the enclosing graph, these are operands of the joint, and inputs of the body that
-    // follow the body's own inputs. For a fused joint: a graph of the joints that it replaces.
+    // tensors of the enclosing graph, they are operands of the joint and additional inputs of the
+    // body, after its own inputs. For a fused joint: a graph of the joints that it replaces.
     int32_t n_graphs;
     const struct msc_graph *const *graphs;
     // All operands in the order of the operator's roles, inputs and weights together; MSC_NO_ID
@@ -126,7 +128,8 @@ struct msc_joint_spec {
 };
 
 // Building. The functions check their arguments; msc_graph_add_joint also infers the types, shapes
-// and layouts of the outputs. MSC_E_INVALID names the joint and the mismatch.
+// and layouts of the outputs. They fail with MSC_E_INVALID and a message that names the joint and
+// the mismatch.
 enum msc_status msc_graph_create(struct msc_graph **out, const char *name);
 void msc_graph_destroy(struct msc_graph *g); // accepts NULL; drops one reference
 // Adds a reference to a finalized graph and returns `g`. May be called from several threads.
@@ -157,8 +160,9 @@ enum msc_status msc_graph_set_alias(struct msc_graph *g, int32_t tensor, const c
 enum msc_status msc_graph_replace_tensor(struct msc_graph *g, int32_t from, int32_t to);
 // When the graph is finalized, no joint may still read an output of the removed joint.
 enum msc_status msc_graph_remove_joint(struct msc_graph *g, int32_t joint);
-// In a wide graph (graph/wide.h), also sets the weight of the graph in the model's own types, and
-// rounds the elements to the weight's own type.
+// Sets a weight's elements. A wide graph (graph/wide.h) holds a second graph, in the model's own
+// types. The same weight is set there too, and in both graphs its elements are rounded to the type
+// that it has in the model.
 enum msc_status msc_graph_set_weight_data(struct msc_graph *g, int32_t tensor,
                                           const struct msc_array *data);
 // Removes joints, weights and prims that no output depends on (inputs remain). Sorts joints
@@ -242,8 +246,8 @@ bool msc_graph_equal(const struct msc_graph *a, const struct msc_graph *b, bool 
 struct msc_hash msc_graph_hash(const struct msc_graph *g);
 struct msc_hash msc_graph_weights_hash(const struct msc_graph *g); // names and elements of weights
 
-// Text forms (graph/print.c, graph/json_write.c, graph/prototxt.c). They equal MSC's byte for byte,
-// except that attributes are sorted by key. The printed form is safe to show on a terminal,
+// Text forms (graph/print.c, graph/json_write.c, graph/prototxt.c). They are byte for byte what MSC
+// writes, except that attributes are sorted by key. The printed form is safe to show on a terminal,
 // whatever the names contain (base/shown.h).
 void msc_graph_print(const struct msc_graph *g, struct msc_str *out);
 void msc_joint_print(const struct msc_graph *g, int32_t joint, struct msc_str *out);
@@ -253,8 +257,8 @@ void msc_graph_write_prototxt(const struct msc_graph *g, struct msc_str *out);
 // Describes inputs and outputs, and counts joints by operator: {"inputs": [...], "outputs": [...],
 // "nodes": {"total": n, ...}}. *out is owned by the caller.
 enum msc_status msc_graph_inspect(const struct msc_graph *g, struct cJSON **out);
-// Reads the JSON form. `weights` (may be NULL) holds the weights' elements by name. `name` is the
-// name that error messages give to the text. *out is owned by the caller.
+// Reads the JSON form. `weights` (may be NULL) holds the weights' elements by name. Error messages
+// call the text `name`. *out is owned by the caller.
 enum msc_status msc_graph_read_json(struct msc_graph **out, const char *text, size_t length,
                                     const char *name, const struct msc_array_list *weights);
 

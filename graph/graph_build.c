@@ -123,8 +123,8 @@ enum msc_status msc_graph__set_outputs(struct msc_graph *g, int32_t n, const int
     return MSC_OK;
 }
 
-// An output without a name takes the name of its joint if the joint has only one output, else the
-// tensor's name with '_' in place of ':'.
+// Gives an output without an alias a default alias: the name of its joint if the joint has only one
+// output, else the tensor's name with '_' in place of ':'.
 static enum msc_status default_alias(struct msc_graph *g, int32_t tensor) {
     const struct msc_tensor *t = &g->tensors[tensor]->tensor;
     const struct msc_joint *j = &g->joints[t->producer]->joint;

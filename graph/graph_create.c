@@ -47,12 +47,13 @@ void msc_graph_destroy(struct msc_graph *g) {
     msc_free(g);
 }
 
-// Limits larger than any machine can hold. Within them, byte counts and the sums and small
-// multiples of lengths fit in 64 bits.
+// Limits of a tensor, larger than any machine can hold. If a tensor is within them, its number of
+// bytes fits in 64 bits, and so do sums and small multiples of its lengths.
 #define MAX_LENGTH ((int64_t)1 << 40)
 #define MAX_ELEMENTS ((int64_t)1 << 48)
 
-// Counts symbolic lengths and lengths of 0 as 1, so that strides fit in 64 bits, too.
+// Fails if the tensor exceeds a limit. Symbolic lengths and lengths of 0 count as 1, so that
+// strides fit in 64 bits, too.
 static enum msc_status check_size(const struct msc_tensor *t) {
     int64_t n_elements = 1;
     for (int i = 0; i < t->n_dims; i++) {

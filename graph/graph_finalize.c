@@ -24,8 +24,9 @@ struct finalize {
     int32_t *new_tensor; // [n_tensors] new id of each old id, or MSC_NO_ID
     int32_t *new_joint;  // [n_joints]
     int32_t *new_prim;   // [n_prims]
-    int32_t *seen;       // [max(n_joints, n_tensors)] the last joint that reached this item
-    int32_t *list;       // [n_joints]
+    // [max(n_joints, n_tensors)] for each joint or tensor: the joint for which it was last listed
+    int32_t *seen;
+    int32_t *list; // [n_joints]
 };
 
 static enum msc_status make_scratch(struct finalize *f) {
@@ -153,8 +154,8 @@ static void order_tensors(struct finalize *f) {
     }
 }
 
-// Keeps the order of prims. Parents come before children, so one backward pass finds all used
-// prims.
+// Renumbers the prims that are used, in their present order. Parents come before children, so one
+// backward pass finds all used prims.
 static void renumber_prims(struct finalize *f) {
     struct msc_graph *g = f->g;
     for (int32_t i = 0; i < f->n_tensor_order; i++) {

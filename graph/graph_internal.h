@@ -71,10 +71,10 @@ struct msc_graph {
     int32_t n_entries, n_exits;
     struct msc_graph_names joint_names, tensor_names, aliases, prim_names;
     struct msc_graph_notes notes; // its texts are in the arena
-    struct msc_graph *own; // of a wide graph (graph/wide.h): the graph in the model's own types
+    struct msc_graph *own;        // wide graphs (graph/wide.h): the graph in the model's own types
     bool is_final;
     int n_references;          // references beyond the first; changed atomically
-    struct msc_graph **bodies; // bodies of all joints, including dead ones; a reference to each
+    struct msc_graph **bodies; // references to the bodies of all joints, including dead ones
     size_t n_bodies, bodies_capacity;
 };
 
@@ -83,10 +83,9 @@ struct msc_graph {
 enum msc_status msc_graph__fail_binding(const char *place, const char *symbol,
                                         const char *const names[], size_t n);
 
-// Adds a prim, unless one with the same operator, parents and attributes exists; *out is that prim.
-// Symbols ("shape") are distinguished only by name. If `name` is NULL, a name such as "MUL_2" is
-// made from the operator. Attributes must be sorted by key. MSC_E_INVALID if a different prim has
-// the name.
+// Finds the prim with this operator, parents and attributes, or adds it. Symbols ("shape") are
+// distinguished only by name. If `name` is NULL, a name such as "MUL_2" is made from the operator.
+// Attributes must be sorted by key. MSC_E_INVALID if a different prim has the name.
 enum msc_status msc_graph__add_prim(int32_t *out, struct msc_graph *g, const char *name,
                                     const char *optype, int n_parents, const int32_t parents[],
                                     int n_attrs, const struct msc_attr attrs[]);
@@ -104,7 +103,7 @@ enum msc_status msc_graph__add_tensor(int32_t *out, struct msc_graph *g,
 enum msc_status msc_graph__new_joint(struct msc_graph_joint **out, struct msc_graph *g,
                                      const struct msc_joint_spec *spec, int n_operands,
                                      int n_outputs);
-// Number of operands: one for each role, and one for each input of a repeated role.
+// Number of operands: one for each role; a repeated role has one for each of its inputs.
 int msc_graph__count_operands(const struct msc_joint_spec *spec);
 // Fills the operands of a new joint, and drops attributes whose parameter is given as an input.
 enum msc_status msc_graph__deal_operands(struct msc_graph_joint *joint, struct msc_graph *g,
@@ -112,8 +111,8 @@ enum msc_status msc_graph__deal_operands(struct msc_graph_joint *joint, struct m
 // The attribute whose key is the `length` characters at `key`, or NULL.
 const struct msc_attr *msc_graph__find_attr(const struct msc_attr attrs[], int32_t n,
                                             const char *key, size_t length);
-// True if the parameter is given as an attribute. An optional parameter whose attribute is empty is
-// not; the next input may provide it.
+// True if the parameter is given as an attribute. If an optional parameter has an empty attribute,
+// the result is false, because the next input may provide the parameter.
 bool msc_graph__is_given_as_attr(const struct msc_attr attrs[], int32_t n,
                                  const struct msc_op_role *role);
 enum msc_status msc_graph__push_joint(struct msc_graph *g, struct msc_graph_joint *joint);
@@ -131,7 +130,8 @@ enum msc_status msc_graph__add_empty_weight(int32_t *out, struct msc_graph *g,
 enum msc_status msc_graph__set_outputs(struct msc_graph *g, int32_t n, const int32_t tensors[]);
 // The default scope, which is not printed: "" for inputs and constants, else "block".
 const char *msc_graph__default_scope(enum msc_op op);
-// Append to a prototxt text: `text` in quotes with C escapes; a line `KEY: "TEXT"`.
+// The first function appends `text` to a prototxt, in quotes with C escapes. The second appends a
+// line `KEY: "TEXT"`.
 void msc_graph__prototxt_text(struct msc_str *out, const char *text);
 void msc_graph__prototxt_line(struct msc_str *out, const char *indent, const char *key,
                               const char *text);

@@ -145,7 +145,8 @@ static void read_values(struct msc_infer_tensor *out) {
     int64_t n = msc_array_n_elements(out->data);
     for (int64_t i = 0; is_whole && n <= MSC_INFER_MAX_VALUES && i < n; i++) {
         int64_t value = msc_array_get_i64(out->data, i);
-        if (out->dtype == MSC_DTYPE_U64 && value == INT64_MAX) { // may be a clamped larger element
+        // msc_array_get_i64 clamps larger elements to INT64_MAX.
+        if (out->dtype == MSC_DTYPE_U64 && value == INT64_MAX) {
             return;
         }
         out->values[i] = (struct msc_dim){value, MSC_NO_ID};

@@ -5,7 +5,7 @@
 
 #define FIRST_CAPACITY 64
 
-// The slot that holds `key`, or the free slot where it belongs. The table always has a free slot.
+// The entry that holds `key`, or the free entry for it. The table always has a free entry.
 static struct msc_graph_name *find_slot(const struct msc_graph_names *names, const char *key) {
     size_t mask = names->capacity - 1;
     size_t i = (size_t)msc_hash_bytes(key, strlen(key)).low & mask;

@@ -26,8 +26,8 @@ static enum msc_status check_replacement(const struct msc_tensor *from,
     return MSC_OK;
 }
 
-// Replaces output `from` by `to`. `to` takes over the alias, unless it is an input or already an
-// output.
+// Replaces output `from` by `to`. The alias of `from` moves to `to`, unless `to` is an input of the
+// graph or already an output.
 static enum msc_status replace_output(struct msc_graph *g, int32_t from, int32_t to) {
     bool was_output = false, is_output = false;
     for (int32_t i = 0; i < g->n_outputs; i++) {

@@ -1,6 +1,6 @@
-// Shape inference: computes the type, shape and layout of a joint's outputs from its operands and,
-// for small integer tensors, also the elements. The column `infer` of ops.def names the function
-// for each operator.
+// Shape inference: computes the type, shape and layout of a joint's outputs from its operands. If
+// an output is a small integer tensor, its elements are computed, too. The column `infer` of
+// ops.def names the function for each operator.
 //
 // A dimension is a number or a prim (symbolic expression). The elements of small integer tensors
 // (up to MSC_INFER_MAX_VALUES elements) are tracked through shape arithmetic (shape_of, take,
@@ -37,10 +37,12 @@ struct msc_infer {
     int n_operands;
     const struct msc_infer_tensor *const *operands; // NULL: the operand is absent
     int n_outputs;
-    struct msc_infer_tensor *outputs; // to be filled; on entry zero, but n_values = -1
+    // [n_outputs], filled by the call; before it, n_values is -1 and all else is zero
+    struct msc_infer_tensor *outputs;
 };
 
-// Infers the outputs of one joint. MSC_E_INVALID names the joint, the operand and the mismatch.
+// Infers the outputs of one joint. The message of MSC_E_INVALID names the joint, the operand and
+// the mismatch.
 enum msc_status msc_infer(const struct msc_infer *call);
 
 // Normalises one axis of a slice whose bounds are numbers. On entry, *begin is the given start; on

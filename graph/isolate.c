@@ -1,4 +1,5 @@
-// Makes a graph that contains one joint, with given arrays as its operands, to infer its outputs.
+// Makes a graph that contains only one joint, whose operands are given arrays. The shapes of the
+// joint's outputs can then be read from the graph.
 #include "graph/builder_internal.h"
 
 struct isolate {

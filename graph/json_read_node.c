@@ -145,9 +145,9 @@ static enum msc_status read_weight(int32_t *out, struct msc_graph_reader *r, con
     return MSC_OK;
 }
 
-// A node while it is being read.
 #define MAX_BODIES 2
 
+// A node while it is being read.
 struct node {
     struct msc_joint_spec spec;
     struct entry *outputs;
@@ -265,8 +265,8 @@ static enum msc_status add_input(struct msc_graph_reader *r, const struct node *
                                         t.n_dims, t.dims, t.prims);
 }
 
-// Takes the layout and the symbols from the file, because they may be more specific than the
-// inferred ones.
+// Checks that the inferred type and shape of an output agree with the file. The layout and the
+// symbols are then taken from the file, because the file may be more specific.
 static enum msc_status check_output(struct msc_graph_reader *r, struct msc_tensor *t,
                                     const struct node *node, int32_t index) {
     const struct entry *entry = &node->outputs[index];

@@ -122,8 +122,8 @@ static void write_tensor(struct writer *w, const struct msc_graph *g, int32_t te
     json_write_end(w, '}');
 }
 
-// Readers assign inputs to roles in order, so an absent operand that precedes another is written as
-// an empty name.
+// Programs that read the file assign the inputs to the roles in order. So if an absent operand
+// precedes another operand, it is written as an empty name.
 static void inputs_member(struct writer *w, const struct msc_graph *g, const struct msc_joint *j) {
     json_write_key(w, "inputs");
     json_write_begin(w, '[', true);

@@ -4,7 +4,8 @@
 //     struct msc_linear_quant m;
 //     MSC_TRY(msc_linear_quant_init(&m, joint, n_dims, dims, scale_n_dims, scale_dims));
 //     for (int64_t i = 0, scale; i < n; i += length) {
-//         length = msc_linear_quant_run(&m, i, n, &scale); // these take scales[scale]
+//         length = msc_linear_quant_run(&m, i, n, &scale);
+//         ... elements i to i + length - 1 have the scale scales[scale] ...
 //     }
 //
 // A format (struct msc_quant_format) defines what a code is: an integer of the array's type, an
@@ -19,7 +20,8 @@
 
 // How scales map to a tensor seen as [outer, length, inner].
 struct msc_linear_quant {
-    // length of the axis (0: there is a single scale); product of the lengths after the axis
+    // `length` is the length of the axis along which scales vary, or 0 if there is a single scale;
+    // `inner` is the product of the lengths after this axis
     int64_t length, inner;
     // number of positions along the axis that share a scale; 0: one scale for each position
     int64_t block;

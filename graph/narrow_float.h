@@ -1,5 +1,5 @@
-// The floats of 8 and 4 bits of ONNX, which consist of a sign, an exponent and a fraction. A code is
-// a byte; the code of a 4-bit float is below 16.
+// ONNX's floats of 8 and 4 bits. A code is a byte with sign, exponent and fraction; the code of a
+// 4-bit float is below 16.
 //
 //     const struct msc_narrow_float *f = msc_narrow_float_find("float8e4m3fn");
 //     uint8_t code = msc_narrow_float_encode(f, 0.3f, true);

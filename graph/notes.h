@@ -17,7 +17,8 @@ enum {
     MSC_ONNX_NEWEST_OPSET = 28,
 };
 
-// Strings hold the bytes of the file. In the notes of a graph they are never NULL; "" means absent.
+// Strings are copied from the model file byte for byte. In the notes of a graph they are never
+// NULL; "" means absent.
 struct msc_graph_notes {
     int64_t opset;         // version of ONNX's own operator set; 0: unknown
     int64_t model_version; // 0: absent

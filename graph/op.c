@@ -12,7 +12,7 @@ static const struct msc_op_info infos[MSC_OP_COUNT] = {
 #undef MSC_OP
 };
 
-// First opset of an ONNX operator that is newer than opset 13; else 0.
+// The first opset that has the ONNX operator, or 0 if opset 13 has it.
 static const int opsets[MSC_OP_COUNT] = {
 #define MSC_OP(id, name, onnx, hint, roles, channels, infer, kernel, folding, discontinuity)
 #define MSC_OPSET(id, opset) [MSC_OP_##id] = opset,

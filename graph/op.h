@@ -69,8 +69,8 @@ struct msc_op_role {
     bool is_weight_slot; // may be quantised if it is constant
     bool is_bias_slot;   // a bias that edits may change if it is constant
 };
-// The role of the operand at `position`; false if it is past the last role. A repeated role has no
-// last position.
+// The role of the operand at `position`; false if the operator has no operand there. If the last
+// role is repeated, it covers all further positions.
 bool msc_op_role(enum msc_op op, int position, struct msc_op_role *out);
 // True if the attribute is a parameter that can also be an operand.
 bool msc_op_is_parameter(enum msc_op op, const char *key);
@@ -78,7 +78,7 @@ bool msc_op_is_parameter(enum msc_op op, const char *key);
 // Families of operators that several modules distinguish.
 bool msc_op_is_conv(enum msc_op op); // all convolutions, except transposed ones
 bool msc_op_is_conv_transpose(enum msc_op op);
-bool msc_op_is_elementwise(enum msc_op op); // operands have one shape or are broadcast
+bool msc_op_is_elementwise(enum msc_op op); // operands have the same shape or are broadcast
 bool msc_op_is_comparison(enum msc_op op);  // equal, greater, ...: two operands, result bool
 
 MSC_PUBLIC_END

@@ -77,8 +77,8 @@ bool msc_attr_read_float(float *out, const char *value) {
     if (read_infinity(out, value)) {
         return true;
     }
-    // strtof rounds once; rounding to double and then to float could be off by one unit. If the
-    // locale makes strtof stop early, the double is used.
+    // strtof rounds once; rounding to double and then to float could be wrong in the last bit. If
+    // the locale makes strtof stop early, the double is used.
     double wide;
     if (!msc_parse_double(&wide, value)) {
         return false;
@@ -98,7 +98,7 @@ bool msc_attr_read_bool(bool *out, const char *value) {
     return true;
 }
 
-enum { ELEMENT_BYTES = 64 }; // longest number in a list, with its final 0
+enum { ELEMENT_BYTES = 64 }; // longest text of a number in a list, including the NUL
 
 typedef bool (*read_element_fn)(void *out, const char *element);
 
@@ -116,8 +116,8 @@ static bool read_float_element(void *out, const char *element) {
     return true;
 }
 
-// Writes the first `max` elements, each of `size` bytes. Returns the length of the list, or -1 if
-// an element is not a number.
+// Reads a list and writes its first `max` elements to `out`; an element of `out` has `size` bytes.
+// Returns the length of the list, or -1 if an element is not a number.
 static int op_attrs_read_list(void *out, size_t size, int max, const char *value,
                               read_element_fn read) {
     char element[ELEMENT_BYTES];

@@ -2,8 +2,10 @@
 
 #include <stdbool.h>
 
-// Approximate bytes of the nodes that unpack one weight with a name of 20 characters: the nodes for
-// each part of 4, 2 or 1 bits, and the final nodes.
+// Approximate size in the file of the nodes that unpack a weight with a name of 20 characters. The
+// bits of an integer are split into parts of 4, 2 and 1 bits (5 = 4 + 1), which are stored
+// separately. PART_BYTES is for the nodes that unpack one part, LAST_BYTES for the nodes that join
+// the parts.
 enum { PART_BYTES = 170, LAST_BYTES = 40 };
 
 static int64_t node_bytes(int32_t bits) {
@@ -15,8 +17,8 @@ static int32_t type_bits(int32_t bits) {
     return bits <= 4 ? 4 : bits <= 8 ? 8 : 16;
 }
 
-// Bytes of n packed integers. Every four integers take `bits` units of 4 bits; the last four are
-// padded.
+// Bytes of n packed integers. Four integers take 4 * `bits` bits; n is rounded up to a multiple of
+// 4.
 static int64_t parts_bytes(int64_t n, int32_t bits) {
     return ((n + 3) / 4 * bits + 1) / 2;
 }

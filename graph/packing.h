@@ -11,10 +11,10 @@
 
 #include <stdint.h>
 
-// For a target that requantises: the bits that each of a weight's n integers of `bits` bits (2 to
-// 16) takes in the file.
+// A weight has n integers of `bits` bits (2 to 16) and is exported for a target that requantises.
+// Returns the number of bits that one integer takes in the file.
 int32_t msc_packed_bits(int64_t n, int32_t bits);
-// For such a target: the bytes that all n integers take in the file.
+// Returns the number of bytes that all n integers of such a weight take in the file.
 int64_t msc_packed_bytes(int64_t n, int32_t bits);
 
 #endif

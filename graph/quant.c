@@ -8,8 +8,9 @@
 #include <stddef.h>
 #include <string.h>
 
-// All operations after the division are exact in float32: q and the zero point have at most 16
-// bits, and larger values are clamped. NaN is not clamped, so fake quantisation returns NaN.
+// All operations after the division are exact in float32 as long as the result is within [low,
+// high], because zero point and result have at most 16 bits. Other results are clamped. NaN is not
+// clamped, so fake quantisation returns NaN.
 static inline float quant_code(float x, float scale, float zero_point, float low, float high) {
     float q = rintf(x / scale) + zero_point;
     q = q < low ? low : q;

@@ -1,9 +1,12 @@
 // Quantisations as plain data, and the functions that apply them.
 //
-// Fake quantisation (ONNX convention): q = clamp(rint(x / scale) + zero_point, low, high), then x'
-// = (q - zero_point) * scale, in float32, with ties rounded to even. For a 16-bit float type, x' is
-// the nearest number of that type, with ties rounded to even. Numbers beyond its largest finite
-// number become that number.
+// Fake quantisation in float32, as in ONNX:
+//
+//     q = clamp(rint(x / scale) + zero_point, low, high)
+//     y = (q - zero_point) * scale
+//
+// For a 16-bit float type, y is the nearest number of that type. Numbers beyond the type's largest
+// finite number become that number. Ties are rounded to even in both cases.
 #ifndef MSC_GRAPH_QUANT_H
 #define MSC_GRAPH_QUANT_H
 
@@ -25,15 +28,15 @@ struct msc_quant {
     int32_t low, high; // inclusive range of q
     int32_t axis; // channel axis of per-channel parameters; -1: one scale and zero point for all
     int32_t n;    // number of scales: 1, the length of `axis`, or the number of groups
-    // If group_size is positive, the `group_axes` axes from `axis` on are merged into one, and each
+    // If group_size is positive, `group_axes` axes are merged into one, beginning with `axis`. Each
     // `group_size` elements along the merged axis share a scale; the last group may be shorter.
     // Scales are in the order of the groups' elements, like blocks in ONNX opset 21.
     int32_t group_size, group_axes;
     const float *scales;        // [n], positive
     const int32_t *zero_points; // [n]
-    // The integers q of a weight, if they were chosen instead of rounded to nearest; NULL if they
-    // are rounded. They are int8 if `low` is negative, else uint8, in the order of the weight's
-    // elements. They are used in place of these elements.
+    // NULL: q is computed from the weight's elements, by rounding to nearest. Else a quantisation
+    // method has chosen the integers q of the weight: int8 if `low` is negative, else uint8, in the
+    // order of the weight's elements.
     const struct msc_array *integers;
     // Correction of the bias of a weight's joint, float32 [output channels], or NULL. It is added
     // to the bias to undo the shift that rounding the weight causes in the means of the outputs
@@ -45,11 +48,12 @@ struct msc_quant {
 // Computes `hash` from the other members.
 void msc_quant_seal(struct msc_quant *q);
 // Makes a copy that may outlive `q`. The copy owns its parameters and holds references to the
-// arrays; msc_quant_finish frees both. After an error there is nothing to free.
+// arrays; msc_quant_finish frees the parameters and releases the references. After an error there
+// is nothing to free.
 enum msc_status msc_quant_copy(struct msc_quant *out, const struct msc_quant *q);
 void msc_quant_finish(struct msc_quant *q); // `q` is a copy or all zero
-// Checks that `integers`, if not NULL, has n elements, all in [low, high]. MSC_E_INVALID names the
-// mismatch.
+// Checks that `integers`, if not NULL, has n elements, all in [low, high]. Otherwise fails with
+// MSC_E_INVALID and a message that names the mismatch.
 enum msc_status msc_quant_check_integers(const struct msc_quant *q, int64_t n);
 // True if each channel along the axis has a scale of its own.
 static inline bool msc_quant_is_by_channel(const struct msc_quant *q) {
@@ -58,9 +62,9 @@ static inline bool msc_quant_is_by_channel(const struct msc_quant *q) {
 // Returns a sealed quantisation to MSC_DTYPE_F16 or MSC_DTYPE_BF16. It borrows no memory.
 struct msc_quant msc_quant_of_float(enum msc_dtype type);
 
-// Maps elements to scales. The array is [outer, length, inner], and `length` is divided into
-// blocks of `size`. Element (o, k, i) has scale o * outer_step + k / size * block_step + i *
-// inner_step.
+// Maps elements to scales. The array is seen as [outer, length, inner], and `length` is divided
+// into blocks of `size`. The scale of element (o, k, i) is
+// scales[o * outer_step + k / size * block_step + i * inner_step].
 struct msc_quant_split {
     int64_t outer, length, inner, size;
     int64_t outer_step, block_step, inner_step; // inner_step is 0 or 1
@@ -69,7 +73,8 @@ struct msc_quant_split {
 bool msc_quant_split(struct msc_quant_split *out, const struct msc_quant *q, int n_dims,
                      const int64_t dims[]);
 
-// The formula above for one value, and for a contiguous run with one scale and zero point.
+// The formulas at the top of this file, for one value, and for n contiguous values with one scale
+// and zero point.
 int32_t msc_quantize_value(float x, float scale, int32_t zero_point, int32_t low, int32_t high);
 void msc_quantize_run(int32_t out[], const float x[], int64_t n, float scale, int32_t zero_point,
                       int32_t low, int32_t high);

@@ -6,8 +6,9 @@
 struct finder {
     const struct msc_graph *g;
     const struct msc_target *target;
-    int32_t *parent;  // [n_tensors] union-find; a class's lowest tensor id is its root
-    bool *is_inside;  // [n_tensors] true inside a tail, where tensors are not requantised
+    int32_t *parent; // [n_tensors] union-find; a class's lowest tensor id is its root
+    // [n_tensors] true inside a tail (graph/tail.h), where tensors are not requantised
+    bool *is_inside;
     bool *is_integer; // [n_tensors] produced or read by a joint that computes in integer arithmetic
 };
 
@@ -95,7 +96,7 @@ enum msc_status msc_graph__find_requantised(int32_t class_of[], const struct msc
     f.parent = msc_arena_array(scratch, n + 1, sizeof(f.parent[0]));
     f.is_inside = msc_arena_array(scratch, n + 1, sizeof(bool));
     f.is_integer = msc_arena_array(scratch, n + 1, sizeof(bool));
-    // [n_tensors] for a root: its class is requantised
+    // [n_tensors] for the root of a class: true if the class is requantised
     bool *is_live = msc_arena_array(scratch, n + 1, sizeof(bool));
     MSC_TRY(MSC_ALLOCATED(f.parent && f.is_inside && f.is_integer && is_live));
     for (size_t t = 0; t < n; t++) {

@@ -1,5 +1,5 @@
-// Finds the tensors that a target requantises, which means that they are integers from producer to
-// consumer, and groups them into classes that share one scale.
+// Finds the tensors that a target requantises: tensors that its joints write and read as integers.
+// Groups them into classes of tensors that share one scale.
 #ifndef MSC_GRAPH_REQUANTISED_H
 #define MSC_GRAPH_REQUANTISED_H
 
@@ -7,8 +7,9 @@
 
 struct msc_arena;
 
-// True for a product with a factor that is dequantised from constant codes, such as a weight in
-// blocks. Such a product computes with floats, whatever the target.
+// True for a matrix product of which one factor is a constant that the model stores as integers and
+// dequantises itself, such as a weight with one scale for each block of elements. Such a product
+// computes with floats, whatever the target.
 bool msc_graph__has_stored_factor(const struct msc_graph *g, const struct msc_joint *j);
 
 // Sets class_of [n_tensors] to the first tensor of each tensor's class. For a tensor that is not

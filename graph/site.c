@@ -323,14 +323,14 @@ int32_t msc_sites_find_name(const struct msc_sites *sites, const char *name) {
     return MSC_NO_ID;
 }
 
-// Finds a slot by binary search among the slots low ... end - 1.
+// Finds a slot by binary search. Searches slots from index `low` to index `end` - 1.
 static int32_t find_between(const struct msc_sites *sites, int32_t joint, int32_t operand,
                             int32_t low, int32_t end) {
     int32_t high = end;
     while (low < high) {
         int32_t middle = low + (high - low) / 2;
         const struct msc_slot *slot = &sites->slots[middle];
-        // As unsigned numbers, slots of outputs, whose joint is MSC_NO_ID, come last.
+        // Ids are compared as unsigned numbers, so that slots of outputs (MSC_NO_ID) come last.
         uint32_t here = (uint32_t)slot->joint, wanted = (uint32_t)joint;
         bool is_before = here < wanted || (here == wanted && slot->operand < operand);
         low = is_before ? middle + 1 : low;

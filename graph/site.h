@@ -1,11 +1,12 @@
-// Sites and slots of a graph. A site is a tensor with its uses, for which one quantisation is
-// chosen. Sites have names and numbers. A slot is a place that an edit applies to.
+// Sites and slots of a graph. A slot is one use of a tensor, which an edit can change. A site is a
+// tensor together with its uses; one quantisation is chosen for each site. Sites have names and
+// numbers.
 //
-// A slot is one use of a tensor: an operand of a joint that the operator table marks as
-// quantisable, or the bias of such a joint. Quantisable operands are the activation and the weight
-// of convolutions, linear layers and matrix products, the input and both weights of recurrent
-// layers, and embedding tables. A site is a weight with all its uses, or an activation with all its
-// quantisable uses (if grouped by use, one use of an activation). Biases belong to no site.
+// A slot is an operand of a joint that the operator table marks as quantisable, or the bias of such
+// a joint. The quantisable operands are the activation and the weight of convolutions, linear
+// layers and matrix products, the input and both weights of recurrent layers, and embedding tables.
+// A site is a weight with all its uses, or an activation with all its quantisable uses (if grouped
+// by use, one use of an activation). Biases belong to no site.
 //
 // For a target that requantises (graph/target.h), every use of a requantised tensor is a slot:
 // operands of any joint, and outputs of the graph. A site then consists of all tensors that share
@@ -30,14 +31,16 @@ struct msc_slot {
     // The operand's tensor, or the weight of the `constant` joint that produces it.
     int32_t tensor;
     enum msc_site_kind kind;
-    // Axis for per-channel scales; -1: only one scale is possible. Weights: the axis of the output
-    // channels; in recurrent layers, of the gate rows; in tables, of the rows. It is -1 if the
-    // layout does not name it, and in transposed convolutions with groups. Activations: 1 if a
-    // depthwise convolution with a constant weight reads the tensor and no target requantises; else
-    // -1. Biases: the last axis.
+    // Axis for per-channel scales; -1: only one scale is possible.
+    //   - Weights: the axis of the output channels. In recurrent layers, the axis of the gates'
+    //     rows; in embedding tables, the axis of the rows. -1 if the layout does not name the axis,
+    //     and in transposed convolutions with groups.
+    //   - Activations: 1 if a depthwise convolution with a constant weight reads the tensor and no
+    //     target requantises; else -1.
+    //   - Biases: the last axis.
     int32_t channel_axis;
-    // Weights: the `group_axes` axes from `group_axis` on, which the joint sums over. Groups of
-    // elements with one scale are formed along these axes, merged into one. Other kinds: -1 and 0.
+    // Weights: the joint sums over `group_axes` axes, beginning with `group_axis`. For scales per
+    // group, these axes are merged into one, which is divided into groups. Other kinds: -1 and 0.
     int32_t group_axis, group_axes;
 };
 
@@ -53,7 +56,7 @@ struct msc_site {
 
 // Decides which uses are slots, and how slots are grouped into sites.
 struct msc_site_scheme {
-    bool by_use; // a site for each joint that reads an activation; not with a target
+    bool by_use; // one site for each joint that reads an activation; not allowed with a target
     // If the target is NULL or does not requantise, the operator table decides.
     const struct msc_target *target;
 };

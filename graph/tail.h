@@ -1,8 +1,9 @@
-// A tail: joints that a target fuses into the joint that produces their input, which computes in
-// integer arithmetic. Clip bounds become bounds of the requantised integers, a factor changes their
-// scale, and a summand becomes part of the bias. The tensors inside a tail are not quantised.
+// A tail (epilogue): joints after a joint that computes in integer arithmetic. The target fuses
+// them into this joint. Clip bounds become bounds of the requantised integers, a factor changes the
+// integers' scale, and a summand becomes part of the bias. The tensors inside a tail are not
+// quantised.
 //
-//     conv ─ * 0.9 ─ + 0.5 ─ relu ─ pair          y = clip(0.9 x + 0.5, 0, inf)
+//     conv ─ * 0.9 ─ + 0.5 ─ relu ─ QDQ pair      y = clip(0.9 x + 0.5, 0, inf)
 #ifndef MSC_GRAPH_TAIL_H
 #define MSC_GRAPH_TAIL_H
 
@@ -27,8 +28,8 @@ enum { MSC_TAIL_MOST_JOINTS = 8 };
 // Finds the tail whose output is the tensor; false if there is none.
 bool msc_graph__find_tail(struct msc_tail *out, const struct msc_graph *g,
                           const struct msc_target *target, int32_t tensor);
-// Follows the tail that begins at `tensor`, as far as possible, and returns its output; `tensor`
-// itself if there is no tail.
+// Follows the tail that begins at `tensor` as far as possible, and returns the output of the tail's
+// last joint. Returns `tensor` itself if there is no tail.
 int32_t msc_graph__end_of_tail(const struct msc_graph *g, const struct msc_target *target,
                                int32_t tensor);
 

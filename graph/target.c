@@ -221,8 +221,8 @@ static bool reads_images(const struct msc_graph *g, const struct msc_joint *j) {
     return x->n_dims == IMAGE_DIMS && x->dims[1] > 0;
 }
 
-// True if a target with forms has an integer kernel for the joint, possibly after rewriting it as
-// other nodes.
+// For a target with `has_forms`: true if it has an integer kernel for the joint, possibly after the
+// export has rewritten the joint as other nodes.
 static bool has_form(const struct msc_graph *g, const struct msc_joint *j) {
     switch (j->op) {
     case MSC_OP_AVG_POOL2D:
@@ -248,8 +248,8 @@ static enum msc_target_role in_table(const struct msc_target *t, const struct ms
 static const struct msc_joint *find_root(const struct msc_target *t, const struct msc_graph *g,
                                          const struct msc_joint *j, int n_before);
 
-// The joint whose result reaches `tensor`, possibly through a tail; NULL if a tensor on the way has
-// more than one consumer.
+// The joint whose result reaches `tensor`, possibly through a tail (graph/tail.h); NULL if a tensor
+// on the way has more than one consumer.
 static const struct msc_joint *root_behind(const struct msc_target *t, const struct msc_graph *g,
                                            int32_t tensor, int n_before) {
     for (; n_before < MSC_TAIL_MOST_JOINTS && msc_graph__is_between(g, tensor); n_before++) {
@@ -324,8 +324,8 @@ static enum msc_target_role row_of(const struct msc_target *t, const struct msc_
     }
 }
 
-// Maximum number of sums that are followed upstream from a sum; sums beyond this limit count as
-// integer.
+// The role FOLLOWS is resolved by looking upstream, which may lead to further joints with this
+// role. Beyond this number of such joints, the next is taken to be INTEGER.
 enum { MOST_FOLLOWED = 6 };
 
 static bool passes_on(enum msc_target_role role) {

@@ -1,10 +1,10 @@
 // Targets: the runtimes that a compressed model can be made for. graph/target.c has a row for each
 // target; graph/targets.def has the role of each operator.
 //
-// In a runtime that computes in integer arithmetic, joints read and write integers. So each tensor
-// between two such joints is requantised, whether a search chose this or not. The target therefore
-// decides which tensors of a network are sites (graph/site.h), how many bits a choice takes in the
-// file, and how biases are stored.
+// In a runtime that computes in integer arithmetic, joints read and write integers. So the runtime
+// rounds each tensor between two such joints to integers (requantises it), even if a search would
+// keep it in float. The target therefore decides which tensors of a network are sites
+// (graph/site.h), how many bits a choice takes in the file, and how biases are stored.
 //
 //     const struct msc_target *t = msc_target_find("onnxruntime");
 //     if (msc_target_role(t, graph, joint) == MSC_TARGET_INTEGER) ...
@@ -26,12 +26,12 @@ enum msc_target_role {
     // Multiplies by or adds a scalar. Fused into the integer joint that produces its input; a
     // factor then becomes part of the output's scale, a summand part of the bias.
     MSC_TARGET_AFFINE,
-    // Used only in the table: INTEGER if all operands are written as integers, else FLOAT. So the
-    // sums after a transformer's matrix products, which may be written as floats, remain float.
+    // Used only in the table: INTEGER if all operands are written as integers, else FLOAT. In a
+    // transformer, matrix products (READS) may write floats, so the sums after them remain float.
     MSC_TARGET_FOLLOWS,
 };
 
-// Answers to the questions that graph/targets.def lists.
+// Answers to the questions about operators that graph/targets.def lists and explains.
 enum msc_target_meaning {
     MSC_TARGET_WHOLE,
     MSC_TARGET_SCALED,
@@ -50,8 +50,8 @@ struct msc_target {
     const char *alias; // another name, or NULL
     // Name of the runtime in tools/runtime.h; NULL if tools/runtime.h does not support it.
     const char *runtime;
-    // Limits of the target's integer arithmetic. Per-tensor weights count as per-channel weights
-    // with equal scales; only `weights_per_channel` excludes them.
+    // Limits of the target's integer arithmetic. A weight with a single scale is accepted as a
+    // per-channel weight with equal scales, unless `weights_per_channel` is set.
     int32_t min_bits, max_bits;
     bool weights_symmetric, weights_per_channel, activations_symmetric; // true: required
     bool takes_groups;
@@ -59,7 +59,8 @@ struct msc_target {
     bool takes_channels;
     bool narrow_weights; // the lowest integer is not used for symmetric weights
     const char *takes;   // the limits in words, for messages
-    // Exports store 8-bit integers as unsigned, because sums of products with signed ones saturate.
+    // Exports store 8-bit integers as unsigned bytes, because the target's sums of products
+    // saturate if a factor is a signed byte.
     bool stores_unsigned;
     // Exports use node patterns that the target has integer kernels for (graph/onnx).
     bool has_forms;
@@ -71,7 +72,7 @@ struct msc_target {
     int32_t column;   // column in graph/targets.def
 };
 
-// Hard swish is x * clip(x + 3, 0, 6) / 6, which is 0 for all x below -3. A target with forms
+// Hard swish is x * clip(x + 3, 0, 6) / 6, which is 0 for all x below -3. A target with `has_forms`
 // computes it in integer arithmetic if 3 is a multiple of the scale of x.
 #define MSC_HARD_SWISH_CUT 3.0f
 
@@ -85,9 +86,11 @@ enum msc_status msc_target_get(const struct msc_target **out, const char *name, 
 const struct msc_target *msc_target_by_default(bool sums_bytes);
 // Row i of the table of targets; NULL after the last row.
 const struct msc_target *msc_target_at(size_t i);
-// The role of a joint for a target. If the target does not requantise, all joints are FLOAT. Always
-// FLOAT are sums and products with a constant (except a scalar, if the target has forms),
-// concatenations with a constant, and resizing by any method but nearest.
+// The role of a joint for a target. All joints are FLOAT if the target does not requantise. Some
+// joints are FLOAT for every target:
+//   - a sum or product with a constant, except with a scalar if the target has `has_forms`
+//   - a concatenation with a constant
+//   - a resize by any method but nearest
 enum msc_target_role msc_target_role(const struct msc_target *t, const struct msc_graph *g,
                                      const struct msc_joint *j);
 // A target's answer to a question about the meaning of an operator; `t` NULL: the answer of ONNX's
@@ -98,8 +101,9 @@ enum msc_target_meaning msc_target_meaning(const struct msc_target *t,
 static inline bool msc_target_is_integer(enum msc_target_role role) {
     return role == MSC_TARGET_INTEGER || role == MSC_TARGET_READS;
 }
-// The bits that an integer of `bits` bits takes: for a weight, in the exported file (for small
-// weights, see graph/packing.h); for an activation, while the target computes.
+// Converts the bits that a search chose for an integer to the bits that the integer takes: for a
+// weight, in the exported file (for small weights, see graph/packing.h); for an activation, while
+// the target computes.
 int32_t msc_target_stored_bits(const struct msc_target *t, bool is_weight, int32_t bits);
 
 MSC_PUBLIC_END

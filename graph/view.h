@@ -34,8 +34,8 @@ struct msc_view msc_view_of_array(const struct msc_array *array);
 // Gives the dims in storage order, and for each of them the axis in the graph's order.
 void msc_view_physical(const struct msc_view *v, int64_t dims[MSC_MAX_DIMS],
                        int axes[MSC_MAX_DIMS]);
-// Views the elements in storage order as [outer, dims[axis], inner]: products of the lengths before
-// and after the axis.
+// Computes *outer, the product of the lengths before the axis in storage order, and *inner, the
+// product of the lengths after the axis.
 void msc_view_split(int64_t *outer, int64_t *inner, const struct msc_view *v, int axis);
 // Converts a view of integers in host memory to float32.
 void msc_view_dequantize(float out[], const struct msc_view *v);

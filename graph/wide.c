@@ -89,7 +89,8 @@ static enum msc_status widen_joint(struct msc_graph *g, struct msc_joint *j) {
 }
 
 static enum msc_status widen_all(struct msc_graph *g) {
-    // Casts are examined before any becomes an identity.
+    // Widens all tensors first: widen_tensor looks for Casts, and some Casts become identities
+    // below.
     for (int32_t i = 0; i < g->n_tensors; i++) {
         MSC_TRY(widen_tensor(g, i));
     }
@@ -130,7 +131,8 @@ static enum msc_status add_cast(int32_t *tensor, struct msc_graph *g, enum msc_d
     return MSC_OK;
 }
 
-// True if the elements are those of a weight, or elements of an operand that is rounded already.
+// True if the tensor needs no rounding: it is a constant, or its joint only selects or moves
+// elements of an operand that is rounded already.
 static bool is_rounded(const struct msc_graph *g, const struct msc_graph *own, int32_t tensor) {
     const struct msc_joint *j = &g->joints[g->tensors[tensor]->tensor.producer]->joint;
     bool is_move = j->op == MSC_OP_IDENTITY || j->op == MSC_OP_RELU || j->op == MSC_OP_MAX_POOL2D ||
@@ -139,7 +141,8 @@ static bool is_rounded(const struct msc_graph *g, const struct msc_graph *own, i
                                                        own->tensors[tensor]->tensor.dtype);
 }
 
-// The value takes over the model's own name, by which states are found.
+// Rounds the tensor with two Casts. The rounded tensor takes over the alias (the model's own name),
+// because other modules look up tensors by alias.
 static enum msc_status round_tensor(int32_t *map, struct msc_graph *g, int32_t tensor,
                                     enum msc_dtype own) {
     int32_t rounded = tensor;
@@ -174,7 +177,8 @@ static void map_ids(int32_t ids[], int32_t n, const int32_t map[]) {
     }
 }
 
-// The joints of `g` read the rounded values; the added Casts, which come after them, do not change.
+// Adds Casts that round the tensors, and lets the joints of `g` read the rounded tensors. Only the
+// first n_joints joints are changed, because the Casts, added after them, must read the originals.
 static enum msc_status round_all(struct msc_graph *g, int32_t map[], const struct msc_graph *own) {
     int32_t n_tensors = g->n_tensors, n_joints = g->n_joints;
     for (int32_t i = 0; i < n_tensors; i++) {
@@ -195,8 +199,9 @@ static enum msc_status round_all(struct msc_graph *g, int32_t map[], const struc
     return MSC_OK;
 }
 
-// Finalizing renumbers tensors, so that they are found again by name. It removes Casts that nothing
-// reads.
+// Finalizes the rounded graph and updates `map`. Finalizing renumbers tensors, so they are looked
+// up by name. It also removes Casts that no joint reads; then the tensor before the Casts is
+// mapped.
 static enum msc_status find_again(int32_t map[], struct msc_arena *arena, struct msc_graph *rounded,
                                   const struct msc_graph *g) {
     size_t n = (size_t)g->n_tensors;

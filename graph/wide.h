@@ -1,16 +1,16 @@
-// Graphs with float16 or bfloat16 tensors, in float32.
+// Wide graphs: copies of graphs with float16 or bfloat16 tensors, in which these tensors are
+// float32. They are needed because compression computes in float32.
 //
-// Compression computes in float32. A wide graph is a copy of such a graph in which these tensors
-// are float32. Both graphs have the same ids, names and joints, so sites, edits and strategies fit
-// both. The wide graph holds the graph that it was made from, in the model's own types: sizes,
-// the reference of the distill loss and exports use that graph.
+// A graph and its wide copy have the same ids, names and joints, so sites, edits and strategies fit
+// both. The wide graph holds the original, which has the model's own types. The original is used
+// for sizes, for exports and for the reference of the distill loss.
 //
 //     struct msc_graph *wide;
 //     MSC_TRY(msc_graph_widen(&wide, g));
 //     const struct msc_graph *own = msc_graph_own(wide);   // g
 //
-// A tensor between two Casts stays narrow, because the model rounds there on purpose. Casts between
-// tensors that are both float32 in the wide graph are `identity` joints there.
+// A tensor between two Casts remains narrow, because the model rounds there on purpose. If input
+// and output of a Cast are both float32 in the wide graph, the Cast is an `identity` joint there.
 #ifndef MSC_GRAPH_WIDE_H
 #define MSC_GRAPH_WIDE_H
 
@@ -29,9 +29,9 @@ bool msc_graph_is_widened(const struct msc_graph *g, int32_t tensor);
 // Bytes of one element in the model's own type.
 size_t msc_graph_own_bytes(const struct msc_graph *g, int32_t tensor);
 
-// A float32 graph that computes as the model does in its own types: the result of every joint of
-// the wide graph `g` is rounded to the tensor's own type. map [n_tensors of g] receives the tensor
-// of *out that has the value of each tensor. *out is owned by the caller.
+// Makes a float32 graph that computes as the model does in its own types: the result of every joint
+// of the wide graph `g` is rounded to the tensor's own type. map [n_tensors of g] receives, for
+// each tensor of `g`, the tensor of *out with the rounded value. *out is owned by the caller.
 enum msc_status msc_graph_round(struct msc_graph **out, int32_t map[], const struct msc_graph *g);
 
 MSC_PUBLIC_END

@@ -1,15 +1,16 @@
 // The backend interface. A backend computes the steps of a plan; there are two, `cpu` (oneDNN and C
 // kernels of our own) and `vulkan`.
 //
-// A backend is one `const struct msc_backend_def`. The plan asks it how to group joints and which
-// layouts to use, then prepares each step once. The evaluator makes weight variants, allocates
-// buffers and runs steps. Results depend only on a step, its inputs and its weight variant, never
-// on threads, on the other runs of a call, or on earlier calls.
+// A backend is one `const struct msc_backend_def`. The planner asks the backend how to group joints
+// and which layouts to use, and lets it prepare each step once. The evaluator makes weight
+// variants, allocates buffers and runs steps. Results depend only on a step, its inputs and its
+// weight variant, never on threads, on the other runs of a call, or on earlier calls.
 //
 // A joint computes in integer arithmetic if its input and its weight are quantised to integers (the
 // input with one scale and zero point, the weight with at most one per output channel c) and every
 // sum fits int32 and can be assembled from exact float32 sums: W = max over c of sum |q_w - z_w| is
-// below 2^23, and B = W * max |q_x - z_x| is below 2^31. The output y then follows from the integer
+// below 2^23, and B = W * max |q_x - z_x| is below 2^31. Here q, z and s are the integers, zero
+// points and scales of the input (x) and the weight (w). The output y then follows from the integer
 // `sum`; each assignment is rounded once to float32:
 //
 //     t = s_x * s_w[c]    y = t * (float)sum    y += b[c]
@@ -20,8 +21,11 @@
 //
 // A bias may be rounded (graph/edit.h) to a step that equals t for every c, compared bit by bit. If
 // the input then has one scale and B + max |q_b| is below 2^31, the bias is added to the sum:
-// y = t * (float)(sum + q_b[c]). With any other rounding it is added as float32, b = (float)q_b *
-// step. So the bits of the output depend on neither the instructions used nor the backend.
+//
+//     y = t * (float)(sum + q_b[c])
+//
+// With any other rounding the bias is added as float32, b = (float)q_b * step. So the bits of the
+// output depend on neither the instructions used nor the backend.
 #ifndef MSC_KERNELS_BACKEND_H
 #define MSC_KERNELS_BACKEND_H
 
@@ -36,7 +40,7 @@ struct msc_backend; // begins with `const struct msc_backend_def *def`
 
 struct msc_backend_options {
     int device;               // index among the backend's devices
-    int n_threads;            // threads that call run, numbered 0 … n_threads - 1; at least 1
+    int n_threads;            // threads that call `run`, numbered 0 … n_threads - 1; at least 1
     int kernel_threads;       // threads inside one kernel; 1 whenever results are recorded
     bool allow_int8;          // use integer instructions if there are any
     const char *cache_folder; // for compiled kernels; may be NULL
@@ -101,7 +105,7 @@ struct msc_backend_def {
     // One line that names everything that can change a bit of a result: "cpu/1 onednn-2.6.3 ...".
     const char *(*numerics)(const struct msc_backend *b);
 
-    // For planning: can `joint` be computed inside a step whose anchor (first joint) is `anchor`?
+    // For planning: true if `joint` can be computed inside a step whose first joint is `anchor`.
     // The caller ensures that the joint reads at least one tensor of the step, has one output of
     // the anchor's shape, and that its other operands are inputs or weights.
     bool (*fuses)(const struct msc_backend *b, const struct msc_graph *g,
@@ -133,12 +137,12 @@ struct msc_backend_def {
     // until the backend is closed.
     enum msc_status (*run)(struct msc_backend *b, const struct msc_step *step,
                            const struct msc_call calls[], size_t n, int thread);
-    // Optional: can runs of this step write quantised variants of their output
-    // (msc_call.quantized)?
+    // Optional: true if runs of this step can write quantised variants of their output
+    // (msc_call.quantized).
     bool (*quantizes)(const struct msc_backend *b, const struct msc_step *step);
-    // Optional: does the step only move or select elements? If so, it also runs when all inputs and
-    // output 0 are integers of one common quantisation (view.quant). The integers of the output
-    // equal the quantised float32 output.
+    // Optional: true if the step only moves or selects elements. Such a step also runs when all
+    // inputs and output 0 are integers of one common quantisation (view.quant). The integers of the
+    // output equal the quantised float32 output.
     bool (*is_movement)(const struct msc_backend *b, const struct msc_step *step);
     // Quantises float32 to uint8 or int8 (if out->quant is set) or to fake-quantised float32.
     enum msc_status (*quantize)(struct msc_backend *b, const struct msc_view *in,
@@ -171,12 +175,12 @@ struct msc_backend {
     struct msc_backend_options options;
 };
 
-// The device and kernel of a step; an alias has the device of its value. The strings are static.
+// The device and kernel of a step. An alias step has no kernel ("none"). The strings are static.
 struct msc_placement msc_backend_place(const struct msc_backend *b, const struct msc_step *step);
 
-// Are activations under this edit stored as integers (8 bits or fewer)? For a weight: can it be
-// multiplied as integers? It cannot if it is quantised in groups, because the scale then changes
-// along the sum.
+// For activations: true if values under this edit are stored as integers (8 bits or fewer). For
+// weights: true if they can be multiplied as integers. They cannot if they are quantised in groups,
+// because the scale then changes along the sum.
 bool msc_quant_is_integer(const struct msc_quant *q);
 // The type that stores values under q: uint8 or int8, depending on the range of q; MSC_DTYPE_F32
 // for wider ranges and float types.

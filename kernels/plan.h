@@ -1,6 +1,6 @@
-// A plan: how a bound graph runs on a backend. It is made once for each signature of inputs, and
-// trials never change it. This header declares what backends read of a plan;
-// kernels/engine/planner.h makes plans.
+// A plan: how a bound graph runs on a backend. A plan is made once for each signature of inputs
+// (kernels/engine/signatures.h), and trials never change it. This header declares what backends
+// read of a plan; kernels/engine/planner.h makes plans.
 //
 // Joints are grouped into steps: an anchor (convolution, linear layer, pooling, …) with the
 // element-wise joints that follow it, or a chain of only element-wise joints. Results inside a step
@@ -103,7 +103,8 @@ struct msc_plan {
     int32_t n_slots;
     const int32_t *slot_ids;    // [sites.n_slots] edit slot of each of `sites`, or MSC_NO_ID
     const int32_t *bound_slots; // [n_slots] first of `sites` with this edit slot, or MSC_NO_ID
-    const int32_t *parts;       // [n_joints] chunk of the sequence; 0 if there is only one chunk
+    const int32_t *parts;       // [n_joints] each joint's chunk of the sequence; 0 if there is only
+                                // one chunk
     int32_t n_parts;
     int32_t n_values;
     struct msc_value *values;

@@ -182,7 +182,8 @@ enum msc_status msc_warm_check(const struct cJSON *warm, const char *const paths
         struct msc_hash hash;
         bool is_record = false;
         if (warm && !msc_file_exists(paths[i])) {
-            msc_log(log, MSC_LOG_WARNING, "%s: file not found; the points taken from it are in %s",
+            msc_log(log, MSC_LOG_WARNING,
+                    "%s: file not found; the search continues with the copies of its points in %s",
                     paths[i], record_path);
             continue;
         }

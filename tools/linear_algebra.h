@@ -1,6 +1,6 @@
 // Wrappers of BLAS and LAPACK: products and Cholesky factors of row-major matrices. Each call runs
-// on the calling thread and gives the same bits every time on one machine. Results may differ
-// between machines; results with the same name of the library's kernels are comparable.
+// on the calling thread and gives the same bits every time on one machine. Results of two machines
+// may differ if msc_linear_algebra_name differs between them.
 //
 //     msc_linear_algebra_begin();
 //     msc_product_f32(out, x, h, n_rows, n, n);

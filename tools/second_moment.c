@@ -321,7 +321,8 @@ static bool has_only_means(const struct gathering *g, const struct use *u) {
            (double)n_rows < g->options->least_rows * (double)block_of(g, u);
 }
 
-// Memory of a use, with waiting rows of as many places as there are threads.
+// Bytes that a use needs: its sums, and the rows that wait. At most one place per thread waits, so
+// the rows of the largest place are counted once per thread.
 static uint64_t bytes_of(const struct gathering *g, const struct use *u) {
     int64_t most = 0;
     for (size_t p = 0; p < g->n_places; p++) {

@@ -11,35 +11,49 @@
 
 #define SCHEMA "mscgym.strategy.1"
 
-static enum msc_status numbers_to_json(cJSON *object, const struct msc_quant *q) {
-    cJSON *scales = cJSON_CreateArray();
-    MSC_TRY(msc_json_add(object, "scales", scales));
-    cJSON *zeros = cJSON_CreateArray();
-    MSC_TRY(msc_json_add(object, "zero_points", zeros));
-    for (int32_t i = 0; i < q->n; i++) {
-        MSC_TRY(msc_json_push(scales, cJSON_CreateNumber((double)q->scales[i])));
-        MSC_TRY(msc_json_push(zeros, cJSON_CreateNumber(q->zero_points[i])));
-    }
-    return MSC_OK;
-}
+// A weight with more scales than this has them as base64: as a list, cJSON would need 20 times their
+// memory.
+#define LIST_LIMIT 4096
 
-// Writes one byte for each element of the weight.
-static enum msc_status chosen_to_json(cJSON *object, const struct msc_array *integers) {
+// Adds the bytes of an array as base64.
+static enum msc_status bytes_to_json(cJSON *object, const char *key, const void *bytes, size_t n) {
     struct msc_str text = {0};
-    enum msc_status status =
-        msc_base64_write(&text, msc_array_data(integers), msc_array_n_bytes(integers));
+    enum msc_status status = msc_base64_write(&text, bytes, n);
     if (status == MSC_OK) {
-        status = msc_json_add_text(object, "integers", msc_str_text(&text));
+        status = msc_json_add_text(object, key, msc_str_text(&text));
     }
     msc_str_finish(&text);
     return status;
 }
 
-static enum msc_status shifts_to_json(cJSON *object, const struct msc_array *shifts) {
+// Adds float32 numbers, as a list or as base64.
+static enum msc_status floats_to_json(cJSON *object, const char *key, const float values[],
+                                      int64_t n) {
+    if (n > LIST_LIMIT) {
+        return bytes_to_json(object, key, values, (size_t)n * sizeof(values[0]));
+    }
     cJSON *list = cJSON_CreateArray();
-    MSC_TRY(msc_json_add(object, "shifts", list));
-    for (int64_t i = 0; i < msc_array_n_elements(shifts); i++) {
-        MSC_TRY(msc_json_push(list, cJSON_CreateNumber(msc_array_get_double(shifts, i))));
+    MSC_TRY(msc_json_add(object, key, list));
+    for (int64_t i = 0; i < n; i++) {
+        MSC_TRY(msc_json_push(list, cJSON_CreateNumber((double)values[i])));
+    }
+    return MSC_OK;
+}
+
+static enum msc_status zeros_to_json(cJSON *object, const struct msc_quant *q) {
+    bool are_equal = true;
+    for (int32_t i = 1; i < q->n; i++) {
+        are_equal = are_equal && q->zero_points[i] == q->zero_points[0];
+    }
+    if (q->n > LIST_LIMIT && !are_equal) {
+        return bytes_to_json(object, "zero_points", q->zero_points,
+                             (size_t)q->n * sizeof(q->zero_points[0]));
+    }
+    cJSON *list = cJSON_CreateArray();
+    MSC_TRY(msc_json_add(object, "zero_points", list));
+    int32_t n = q->n > LIST_LIMIT ? 1 : q->n;
+    for (int32_t i = 0; i < n; i++) {
+        MSC_TRY(msc_json_push(list, cJSON_CreateNumber(q->zero_points[i])));
     }
     return MSC_OK;
 }
@@ -86,9 +100,18 @@ static enum msc_status edit_to_json(const struct msc_strategy_edit *e, cJSON *ob
         MSC_TRY(msc_json_add_number(object, "group_size", e->edit.quant.group_size));
         MSC_TRY(msc_json_add_number(object, "group_axes", e->edit.quant.group_axes));
     }
-    MSC_TRY(numbers_to_json(object, &e->edit.quant));
-    MSC_TRY(e->edit.quant.integers ? chosen_to_json(object, e->edit.quant.integers) : MSC_OK);
-    return e->edit.quant.shifts ? shifts_to_json(object, e->edit.quant.shifts) : MSC_OK;
+    const struct msc_quant *q = &e->edit.quant;
+    MSC_TRY(floats_to_json(object, "scales", q->scales, q->n));
+    MSC_TRY(zeros_to_json(object, q));
+    if (q->integers) { // one byte for each element
+        MSC_TRY(bytes_to_json(object, "integers", msc_array_data(q->integers),
+                              msc_array_n_bytes(q->integers)));
+    }
+    if (q->shifts) {
+        MSC_TRY(floats_to_json(object, "shifts", msc_array_data(q->shifts),
+                               msc_array_n_elements(q->shifts)));
+    }
+    return MSC_OK;
 }
 
 static enum msc_status strategy_to_json(const struct msc_strategy *s, const struct msc_graph *g,
@@ -137,39 +160,100 @@ static enum msc_status get_int32(int32_t *out, const cJSON *object, const char *
     return MSC_OK;
 }
 
-static enum msc_status read_numbers(struct msc_strategy *s, struct msc_quant *q,
-                                    const cJSON *object, const char *where) {
-    const cJSON *scales;
-    const cJSON *zeros;
-    MSC_TRY(msc_json_get_array(&scales, object, "scales", where));
-    MSC_TRY(msc_json_get_array(&zeros, object, "zero_points", where));
-    q->n = cJSON_GetArraySize(scales);
-    if (q->n < 1 || cJSON_GetArraySize(zeros) != q->n || (q->axis < 0 && q->n != 1)) {
-        return MSC_FAIL(MSC_E_FORMAT, "%s: %d scales and %d zero points do not match axis %d",
-                        where, q->n, cJSON_GetArraySize(zeros), q->axis);
+// Counts the numbers of a member that is a list of numbers or base64 of 4-byte numbers.
+static enum msc_status count_numbers(int64_t *n, const cJSON *object, const char *key,
+                                     const char *where) {
+    const cJSON *json = msc_json_get(object, key);
+    size_t n_bytes;
+    if (!cJSON_IsString(json)) {
+        MSC_TRY(msc_json_get_array(&json, object, key, where));
+        *n = cJSON_GetArraySize(json);
+        return MSC_OK;
     }
-    float *scale = msc_arena_array(&s->arena, (size_t)q->n, sizeof(scale[0]));
-    int32_t *zero = msc_arena_array(&s->arena, (size_t)q->n, sizeof(zero[0]));
-    MSC_TRY(MSC_ALLOCATED(scale && zero));
-    const cJSON *z = zeros->child;
-    int32_t i = 0;
-    const cJSON *x;
-    cJSON_ArrayForEach(x, scales) {
-        scale[i] = (float)x->valuedouble;
-        if (!cJSON_IsNumber(x) || !(scale[i] > 0) || !isfinite(scale[i])) {
+    if (msc_base64_count(&n_bytes, json->valuestring) != MSC_OK) {
+        return msc_status_prefix(MSC_E_FORMAT, "%s: %s", where, key);
+    }
+    if (n_bytes % 4 != 0 || n_bytes / 4 > INT32_MAX) {
+        return MSC_FAIL(MSC_E_FORMAT, "%s: %s has %zu bytes, expected 4 bytes for each number",
+                        where, key, n_bytes);
+    }
+    *n = (int64_t)(n_bytes / 4);
+    return MSC_OK;
+}
+
+// Reads the n numbers that count_numbers counted.
+static enum msc_status read_floats(float values[], int64_t n, const cJSON *object, const char *key,
+                                   const char *where) {
+    const cJSON *json = msc_json_get(object, key);
+    if (cJSON_IsString(json)) {
+        MSC_TRY(msc_base64_read(values, (size_t)n * sizeof(values[0]), json->valuestring));
+    }
+    const cJSON *item = json->child;
+    for (int64_t i = 0; i < n; i++) {
+        if (!cJSON_IsString(json)) {
+            values[i] = cJSON_IsNumber(item) ? (float)item->valuedouble : NAN;
+            item = item->next;
+        }
+        if (!isfinite(values[i])) {
+            return MSC_FAIL(MSC_E_FORMAT, "%s: %s[%lld] is not a number", where, key, (long long)i);
+        }
+    }
+    return MSC_OK;
+}
+
+static enum msc_status read_scales(struct msc_strategy *s, struct msc_quant *q, const cJSON *object,
+                                   const char *where) {
+    float *scales = msc_arena_array(&s->arena, (size_t)q->n, sizeof(scales[0]));
+    MSC_TRY(MSC_ALLOCATED(scales));
+    MSC_TRY(read_floats(scales, q->n, object, "scales", where));
+    for (int32_t i = 0; i < q->n; i++) {
+        if (!(scales[i] > 0)) {
             return MSC_FAIL(MSC_E_FORMAT, "%s: scales[%d] is not a positive number", where, i);
         }
-        if (!cJSON_IsNumber(z) || z->valuedouble < q->low || z->valuedouble > q->high ||
-            z->valuedouble != floor(z->valuedouble)) {
+    }
+    q->scales = scales;
+    return MSC_OK;
+}
+
+// Reads q->n zero points: n_given numbers, or a single number for all scales.
+static enum msc_status read_zeros(struct msc_strategy *s, struct msc_quant *q, int64_t n_given,
+                                  const cJSON *object, const char *where) {
+    const cJSON *json = msc_json_get(object, "zero_points");
+    int32_t *zeros = msc_arena_array(&s->arena, (size_t)q->n, sizeof(zeros[0]));
+    MSC_TRY(MSC_ALLOCATED(zeros));
+    if (cJSON_IsString(json)) {
+        MSC_TRY(msc_base64_read(zeros, (size_t)n_given * sizeof(zeros[0]), json->valuestring));
+    }
+    const cJSON *item = json->child;
+    for (int32_t i = 0; i < q->n; i++) {
+        bool is_new = i < n_given;
+        double zero = !is_new                ? zeros[0]
+                      : cJSON_IsString(json) ? zeros[i]
+                      : cJSON_IsNumber(item) ? item->valuedouble
+                                             : NAN;
+        if (!(zero >= q->low && zero <= q->high) || zero != floor(zero)) {
             return MSC_FAIL(MSC_E_FORMAT, "%s: zero_points[%d] is not an integer from %d to %d",
                             where, i, q->low, q->high);
         }
-        zero[i++] = (int32_t)z->valuedouble;
-        z = z->next;
+        zeros[i] = (int32_t)zero;
+        item = item && is_new ? item->next : NULL;
     }
-    q->scales = scale;
-    q->zero_points = zero;
+    q->zero_points = zeros;
     return MSC_OK;
+}
+
+static enum msc_status read_numbers(struct msc_strategy *s, struct msc_quant *q,
+                                    const cJSON *object, const char *where) {
+    int64_t n_scales, n_zeros;
+    MSC_TRY(count_numbers(&n_scales, object, "scales", where));
+    MSC_TRY(count_numbers(&n_zeros, object, "zero_points", where));
+    if (n_scales < 1 || (n_zeros != n_scales && n_zeros != 1) || (q->axis < 0 && n_scales != 1)) {
+        return MSC_FAIL(MSC_E_FORMAT, "%s: %lld scales and %lld zero points do not match axis %d",
+                        where, (long long)n_scales, (long long)n_zeros, q->axis);
+    }
+    q->n = (int32_t)n_scales;
+    MSC_TRY(read_scales(s, q, object, where));
+    return read_zeros(s, q, n_zeros, object, where);
 }
 
 // Reads optional integers of a weight. The caller owns the array.
@@ -196,24 +280,15 @@ static enum msc_status read_chosen(struct msc_quant *q, const cJSON *object, con
 
 // Reads optional shifts. The caller owns the array.
 static enum msc_status read_shifts(struct msc_quant *q, const cJSON *object, const char *where) {
-    const cJSON *list;
-    const cJSON *item;
     struct msc_array *shifts = NULL;
+    int64_t n;
     if (!msc_json_get(object, "shifts")) {
         return MSC_OK;
     }
-    MSC_TRY(msc_json_get_array(&list, object, "shifts", where));
-    int64_t n = cJSON_GetArraySize(list), i = 0;
+    MSC_TRY(count_numbers(&n, object, "shifts", where));
     MSC_TRY(msc_array_create(&shifts, MSC_DTYPE_F32, 1, &n));
     q->shifts = shifts;
-    float *to = msc_array_data(shifts);
-    cJSON_ArrayForEach(item, list) {
-        if (!cJSON_IsNumber(item) || !isfinite((float)item->valuedouble)) {
-            return MSC_FAIL(MSC_E_FORMAT, "%s: shifts must be numbers", where);
-        }
-        to[i++] = (float)item->valuedouble;
-    }
-    return MSC_OK;
+    return read_floats(msc_array_data(shifts), n, object, "shifts", where);
 }
 
 static enum msc_status read_joints(struct msc_strategy *s, struct msc_strategy_edit *e,

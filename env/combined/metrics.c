@@ -15,7 +15,8 @@
 
 #include <string.h>
 
-// A product under construction: a count that depends on groups, times factors of tasks of bits.
+// A product under construction: `scale` times n factors. Each factor depends on the choice of a
+// task that chooses bits. add_product multiplies the product by a number of kept units.
 struct product {
     struct msc_metric_cost *out;
     const struct msc_combined_costing *c;

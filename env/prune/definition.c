@@ -256,8 +256,8 @@ static void prune_finish(struct msc_env *env) {
 const struct msc_env_def msc_env_prune = {
     MSC_TRIAL_RUNS_DEFINITION,
     .name = "prune",
-    .summary =
-        "channels to keep in each group, and weights to keep in each tensor, by distill loss",
+    .summary = "channels to keep in each group, and weights to keep in each tensor, measured by "
+               "distill loss",
     .version = 1,
     .decides = MSC_ENV_DECIDES_CHANNELS,
     .state_size = sizeof(struct msc_prune_env),

@@ -243,7 +243,7 @@ void msc_quantize__finish(struct msc_env *env) {
 const struct msc_env_def msc_env_quantize = {
     MSC_TRIAL_RUNS_DEFINITION,
     .name = "quantize",
-    .summary = "bits and ranges of weights and activations, by distill loss",
+    .summary = "bits and ranges of weights and activations, measured by distill loss",
     .version = 2,
     .decides = MSC_ENV_DECIDES_BITS,
     .state_size = sizeof(struct msc_quantize),

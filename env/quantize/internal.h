@@ -96,7 +96,7 @@ struct msc_quantize {
      .offset = MSC_QUANTIZE_FIELD(base, exclude), \
      .type = MSC_PARAM_JSON}, \
     {.name = "fix", \
-     .help = "object of name patterns and the choice that these tensors get without a search", \
+     .help = "object {name pattern: choice}: matching tensors get this choice without a search", \
      .offset = MSC_QUANTIZE_FIELD(base, fix), \
      .type = MSC_PARAM_JSON}, \
     {.name = "rules", \

@@ -125,8 +125,8 @@ static enum msc_status need_joint(struct finder *f, const struct msc_joint *j) {
     return MSC_OK;
 }
 
-// A group that writes integers also needs the sites of its outputs, even those after clips in the
-// group.
+// If the first joint of a group computes in integer arithmetic, the group also needs the output
+// sites of all its joints, such as a convolution and the clip after it.
 static enum msc_status need_outputs(struct finder *f, const struct msc_joint *j) {
     int32_t group = f->net->group_of[j->id];
     if (role_of(f, msc_graph_joint(f->g, group)) != MSC_TARGET_INTEGER) {

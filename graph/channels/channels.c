@@ -3,7 +3,8 @@
 
 #include <string.h>
 
-// True if the joint made a choice, and another rule then froze the axis that the choice left free.
+// True if the joint's rule made a choice, but another rule then froze the axis that the choice left
+// free.
 static bool is_in_vain(struct msc_channels_finder *f, const struct msc_joint *j) {
     if (f->chosen[j->id] == MSC_NO_ID) {
         return false;
@@ -147,7 +148,7 @@ static enum msc_status number_nodes(struct msc_channels_finder *f) {
             if (n > INT32_MAX) {
                 return MSC_FAIL(
                     MSC_E_UNSUPPORTED,
-                    "graph '%s': its axes have %lld indices, more than pruning supports",
+                    "graph '%s': its axes have %lld indices, but pruning supports at most 2^31 - 1",
                     msc_graph_name(f->g), (long long)n);
             }
             f->periods[i * MSC_MAX_DIMS + k] = (int32_t)period;
@@ -157,7 +158,8 @@ static enum msc_status number_nodes(struct msc_channels_finder *f) {
     return MSC_OK;
 }
 
-// Marks as shared: 1-D float weights that several joints read, none of them as its first operand.
+// Finds the shared parameters: 1-D float weights that several joints read, but no joint as its
+// first operand.
 static enum msc_status find_shared(struct msc_channels_finder *f) {
     int32_t n_tensors = msc_graph_n_tensors(f->g);
     f->is_shared = msc_arena_array(f->arena, (size_t)n_tensors + 1, sizeof(bool));
@@ -196,7 +198,8 @@ static enum msc_status start(struct msc_channels_finder *f, bool **is_done) {
     f->places = msc_arena_array(f->arena, n_nodes, sizeof(f->places[0]));
     f->roles = msc_arena_array(f->arena, n_axes, sizeof(f->roles[0]));
     f->told = msc_arena_array(f->arena, n_axes, sizeof(f->told[0]));
-    // A joint has at most two reads (a recurrent layer).
+    // A joint sums over units of at most two operands (a recurrent layer), so it has at most two
+    // reads.
     f->reads = msc_arena_array(f->arena, 2 * n_joints, sizeof(f->reads[0]));
     f->followers = msc_arena_array(f->arena, 2 * count_operands(f->g), sizeof(f->followers[0]));
     f->n_refused = msc_arena_array(f->arena, n_joints, sizeof(f->n_refused[0]));

@@ -3,7 +3,7 @@
 //
 // A rule ties indices that must be removed together, and freezes indices that must remain. Axes of
 // operands and outputs that a rule does not handle are frozen after the rule was called. If an
-// operand comes from a `constant` joint, that joint's own rule ties it to the weight.
+// operand comes from a `constant` joint, the rule of that joint ties the operand to the weight.
 //
 // For some joints there is a choice (factors of an axis, groups of a convolution). Their rules are
 // called twice. The first call ties what must be tied whatever is chosen, and returns false. The
@@ -104,16 +104,17 @@ bool msc_channels__is_frozen(const struct msc_channels_call *c, struct msc_axis 
 // True if an index of the axis is not frozen.
 bool msc_channels__has_free(const struct msc_channels_call *c, struct msc_axis a);
 
-// True if no index of the same class has been seen at another place since msc_channels__forget.
-// Index i of axis `a` is now seen at `place`.
+// Checks that all indices of a class have the same position along a factor of their axes. `place`
+// is the position of index i of axis `a`. True if all calls since msc_channels__forget gave the
+// same place for indices of this class.
 bool msc_channels__is_one(struct msc_channels_call *c, struct msc_axis a, int64_t i, int64_t place);
 // Forgets the places of the classes of all indices of the axis.
 void msc_channels__forget(struct msc_channels_call *c, struct msc_axis a);
 
 // For a joint that multiplies operand `a` along `axis` with operand `b` along `other` and sums:
-// msc_channels__read records which operand masks apply to, and freezes both axes if neither can be
-// masked. msc_channels__sum also ties the axes. Call one of them for each sum, in the first call of
-// the rule.
+// msc_channels__read records the operand to which masks apply, and freezes both axes if neither
+// operand can be masked. msc_channels__sum also ties the axes. Call one of the two functions for
+// each sum, in the first call of the rule.
 void msc_channels__sum(struct msc_channels_call *c, int32_t a, int axis, int32_t b, int other);
 void msc_channels__read(struct msc_channels_call *c, int32_t a, int axis, int32_t b, int other);
 // Sets how a weight uses the units along its axis. No effect if the operand is not a weight.
@@ -125,7 +126,8 @@ void msc_channels__set_role(struct msc_channels_call *c, int32_t operand, int ax
 // frozen, and the choice was not refused.
 int msc_channels__choose(struct msc_channels_call *c, const struct msc_axis choices[], int n);
 
-// Ties all axes of an operand to those of an output, index by index. Their shapes must be equal.
+// Ties all axes of an operand to the same axes of an output, index by index. The operand and the
+// output must have the same shape.
 void msc_channels__tie_tensors(struct msc_channels_call *c, int32_t operand, int32_t output);
 // Like msc_channels__tie_tensors, but for all axes except `axis`.
 void msc_channels__tie_others(struct msc_channels_call *c, int32_t operand, int32_t output,

@@ -166,8 +166,8 @@ void msc_channels__set_role(struct msc_channels_call *c, int32_t operand, int ax
     }
 }
 
-// The slot that masks of an operand apply to; MSC_NO_ID if it cannot be masked. *is_weight is true
-// if the slot is for a weight.
+// The slot to which masks of the operand apply; MSC_NO_ID if the operand cannot be masked.
+// *is_weight is set to true if the slot holds a weight.
 static int32_t find_slot(bool *is_weight, const struct msc_channels_call *c, int32_t operand) {
     int32_t slot = msc_sites_find_slot(c->f->sites, c->j->id, operand);
     bool is_float = slot != MSC_NO_ID && msc_channels__operand(c, operand)->dtype == MSC_DTYPE_F32;

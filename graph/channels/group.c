@@ -137,7 +137,8 @@ static enum msc_status list_units(struct msc_channels *out, const struct groupin
     return MSC_OK;
 }
 
-// Name of the first weight that produces the units; if there is none, of the first weight.
+// The group is named after its first weight that produces the units (MSC_CHANNEL_MAKES). If no
+// weight produces them, it is named after its first weight.
 static const char *find_name(const struct msc_graph *g, const struct msc_channel_group *group) {
     const struct msc_channel_axis *named = NULL;
     for (int32_t i = 0; i < group->n_axes; i++) {

@@ -97,8 +97,8 @@ static bool fits(struct msc_channels_call *c, const struct part *p, int64_t leng
     return fits;
 }
 
-// Lists, for each factor, the axis that choosing it leaves free. If some factors fit the existing
-// ties and are free in input and output, only factors that fit are offered.
+// Lists one choice per factor: the axis that remains free if the factor is chosen. If some factors
+// fit the existing ties and are free in input and output, the other factors are not choices.
 static void list_choices(struct msc_axis choices[], struct msc_channels_call *c,
                          const struct factors *f) {
     bool is_fit[MSC_RESHAPE_PARTS], is_any = false;
@@ -145,8 +145,8 @@ static bool tie_shuffle(struct msc_channels_call *c, const struct msc_shuffle *s
     return true;
 }
 
-// Marks the axes inside a shuffle as handled, so that they are not frozen. These tensors are pruned
-// only together with the shuffle's input and output.
+// For a joint inside a channel shuffle: marks the axes of its operand as handled, so that they are
+// not frozen. The tensors inside a shuffle are pruned together with its input and output.
 static bool skip_inside(struct msc_channels_call *c) {
     for (int i = 0; i < msc_channels__operand(c, 0)->n_dims; i++) {
         msc_channels__tell(c, msc_channels__in(c, 0, i));

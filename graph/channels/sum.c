@@ -89,8 +89,8 @@ static void tie_positions(struct msc_channels_call *c, const struct conv *v) {
 static bool choose_groups(struct msc_channels_call *c, const struct conv *v) {
     const struct msc_axis out = msc_channels__out(c, 0, v->out);
     const struct msc_axis in = msc_channels__in(c, 0, v->in);
-    // Choice 0 lets whole groups remain free; choices 1 and 2 let positions within the groups
-    // remain free, of the input or of the output.
+    // Choice 0: whole groups can be pruned. Choice 1: input channels at the same position in all
+    // groups can be pruned. Choice 2: output channels at the same position in all groups.
     const struct msc_axis choices[] = {in, in, out};
     switch (msc_channels__choose(c, choices, 3)) {
     case 0:
@@ -208,8 +208,8 @@ bool msc_channels__einsum(struct msc_channels_call *c) {
 
 // ---- Recurrent layers -------------------------------------------------------------------------
 
-// Ties each index of axis `a` to a hidden unit. The axis lists all hidden units one or more times
-// in turn.
+// Ties each index of axis `a` to a hidden unit. The axis repeats the n hidden units, for example
+// once per gate, so index i belongs to unit i mod n.
 static void tie_hidden(struct msc_channels_call *c, struct msc_axis a, struct msc_axis hidden) {
     if (a.tensor == MSC_NO_ID) {
         return;
@@ -222,7 +222,8 @@ static void tie_hidden(struct msc_channels_call *c, struct msc_axis a, struct ms
 
 enum { HIDDEN = 5, CELL = 6 }; // positions of the operands that are initial states
 
-// The constant or broadcast scalar that `state` is or is a part of; MSC_NO_ID if there is none.
+// Follows slices and splits from `state` back to the initial state that it is a part of. Returns
+// MSC_NO_ID if this is not an input, a constant or a broadcast scalar.
 static int32_t find_start(const struct msc_graph *g, int32_t state) {
     while (state != MSC_NO_ID && msc_graph_tensor(g, state)->producer != MSC_NO_ID) {
         const struct msc_joint *j = msc_graph_joint(g, msc_graph_tensor(g, state)->producer);

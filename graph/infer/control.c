@@ -1,5 +1,5 @@
-// Infers the outputs of joints that have bodies. A length of an output of control flow is a number
-// only if the joint gives this length for all inputs; otherwise it is a new symbol.
+// Infers the outputs of joints that have bodies. A length of an output is a number only if the
+// output has this length for all inputs; otherwise the length is a new symbol.
 #include "graph/infer/infer_internal.h"
 
 #include <stdio.h>
@@ -96,7 +96,8 @@ enum msc_status msc_infer__loop(const struct msc_infer *call) {
     int64_t n_states;
     MSC_TRY(msc_infer__int(&n_states, call, "n_states"));
     if (j->n_graphs != 1 || msc_graph_n_outputs(j->graphs[0]) != call->n_outputs + 1) {
-        return msc_infer__fail(call, "the joint has %d outputs, expected one less than its body",
+        return msc_infer__fail(call,
+                               "the joint has %d outputs, expected one fewer than its body has",
                                call->n_outputs);
     }
     for (int i = 0; i < call->n_outputs; i++) {

@@ -159,7 +159,7 @@ static int spatial_axes(enum msc_op op) {
 static enum msc_status check_conv_types(const struct msc_infer *call) {
     enum msc_dtype x = call->operands[0]->dtype, w = call->operands[1]->dtype;
     if (x != w || !msc_dtype_is_float(x)) {
-        return msc_infer__fail(call, "operands are %s and %s, expected floats of one type",
+        return msc_infer__fail(call, "operands are %s and %s, expected floats of the same type",
                                msc_dtype_name(x), msc_dtype_name(w));
     }
     return MSC_OK;
@@ -286,8 +286,8 @@ enum msc_status msc_infer__conv_transpose(const struct msc_infer *call) {
     MSC_TRY(check_conv_types(call));
     MSC_TRY(read_conv(&c, call));
     MSC_TRY(msc_infer__ints(output_padding, call, "output_padding", c.n));
-    // The length of the weight's O axis is the number of output channels of one group; that of its
-    // I axis is the number of all input channels.
+    // The weight's O axis has the output channels of one group; its I axis has the input channels
+    // of all groups.
     struct msc_dim inputs = c.w->dims[c.kernel.second];
     struct msc_dim channels;
     MSC_TRY(check_channels(call, c.x->dims[c.data.second], inputs, inputs, 1));

@@ -196,7 +196,7 @@ static const char *dim_operator(enum msc_op op, bool is_float) {
     case MSC_OP_MULTIPLY:
         return "Mul";
     case MSC_OP_DIVIDE:
-        return is_float ? NULL : "FloorDiv"; // truncates, as lengths are not negative
+        return is_float ? NULL : "FloorDiv"; // equals truncation: lengths are not negative
     case MSC_OP_FLOOR_MOD:
         return is_float ? NULL : "FloorMod";
     case MSC_OP_MAXIMUM:
@@ -252,7 +252,7 @@ static enum msc_status check_types(const struct msc_infer *call, int first) {
     for (int i = first + 1; i < call->n_operands; i++) {
         enum msc_dtype a = call->operands[first]->dtype, b = call->operands[i]->dtype;
         if (a != b) {
-            return msc_infer__fail(call, "operands are %s and %s, expected one type",
+            return msc_infer__fail(call, "operands are %s and %s, expected the same type",
                                    msc_dtype_name(a), msc_dtype_name(b));
         }
     }

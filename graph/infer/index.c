@@ -137,7 +137,7 @@ enum msc_status msc_infer__scatter_nd(const struct msc_infer *call) {
     return msc_infer__same(call);
 }
 
-// The updates are as long as the input along all axes but one, where they may be shorter.
+// The updates have the input's length along all axes except one, along which they may be shorter.
 enum msc_status msc_infer__tensor_scatter(const struct msc_infer *call) {
     const struct msc_infer_tensor *x = call->operands[0], *updates = call->operands[1];
     const char *mode = msc_infer__text(call, "mode");
@@ -151,7 +151,7 @@ enum msc_status msc_infer__tensor_scatter(const struct msc_infer *call) {
     }
     MSC_TRY(msc_infer__axis(&axis, call, "axis", x->n_dims));
     if (axis == 0) {
-        return msc_infer__fail(call, "its axis is that of the batch, expected a later one");
+        return msc_infer__fail(call, "its axis is 0, the batch; expected a later axis");
     }
     MSC_TRY(msc_infer__require_rank(call, 1, x->n_dims));
     for (int i = 0; i < x->n_dims; i++) {
@@ -322,8 +322,8 @@ static bool scalar_value(double *out, const struct msc_infer_tensor *t) {
     return is_number;
 }
 
-// True if a range starts at 0 with steps of 1. Its length is then its limit, even if that is a
-// symbol.
+// True if a range starts at 0 with steps of 1. The limit is then the range's length, even if the
+// limit is a symbol.
 static bool is_count(const struct msc_infer_tensor *const operands[]) {
     double start, delta;
     return operands[1]->n_values == 1 && scalar_value(&start, operands[0]) && start == 0 &&
@@ -338,7 +338,7 @@ static enum msc_status check_range(const struct msc_infer *call) {
                       (t->n_dims == 1 && msc_infer__agree(t->dims[0], msc_infer__number(1)));
         if (!is_one || t->dtype != call->operands[0]->dtype) {
             char text[MSC_INFER_TEXT_BYTES];
-            return msc_infer__fail(call, "operand %d is %s %s, expected one %s", i,
+            return msc_infer__fail(call, "operand %d is %s %s, expected a single %s", i,
                                    msc_dtype_name(t->dtype), msc_infer__shape_text(text, call, t),
                                    msc_dtype_name(call->operands[0]->dtype));
         }

@@ -6,7 +6,7 @@
 
 typedef enum msc_status (*infer_function)(const struct msc_infer *call);
 
-// The functions that ops.def names. Sources have none.
+// The functions that ops.def names, by operator. `input` has none.
 #define msc_infer__none NULL
 static const infer_function functions[MSC_OP_COUNT] = {
 #define MSC_OP(id, name, onnx, hint, roles, channels, infer, kernel, folding, discontinuity)       \

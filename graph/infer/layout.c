@@ -85,8 +85,9 @@ static bool match_group(int *last_in, int *last_out, const struct msc_infer_tens
     return true;
 }
 
-// Groups axes by the point from which both shapes are equal, if products do not match: several
-// input axes become one output axis, or one input axis becomes several output axes.
+// Finds the group if products do not match: either output axis o comes from several input axes, or
+// input axis i becomes several output axes. The group ends where the remaining axes of both shapes
+// are equal.
 static void find_group(int *last_in, int *last_out, const struct msc_infer_tensor *in, int i,
                        const struct msc_infer_tensor *out, int o) {
     *last_out = o + 1;
@@ -103,8 +104,9 @@ static void find_group(int *last_in, int *last_out, const struct msc_infer_tenso
     }
 }
 
-// An axis was split into the axes [first, last), and the first of them has its letter. If exactly
-// one of them is symbolic, as the batch usually is, that axis gets the letter.
+// Moves the letter of an axis that was split into the axes [first, last). So far, axis `first` has
+// the letter. If exactly one of the axes is symbolic, this axis gets the letter, because it is
+// usually the batch.
 static void move_letter(char layout[], char letter, const struct msc_infer_tensor *out, int first,
                         int last) {
     int symbolic = -1, n = 0;

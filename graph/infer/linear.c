@@ -47,7 +47,7 @@ enum msc_status msc_infer__linear(const struct msc_infer *call) {
 
 static enum msc_status check_types(const struct msc_infer *call) {
     if (call->operands[0]->dtype != call->operands[1]->dtype) {
-        return msc_infer__fail(call, "operands are %s and %s, expected one type",
+        return msc_infer__fail(call, "operands are %s and %s, expected the same type",
                                msc_dtype_name(call->operands[0]->dtype),
                                msc_dtype_name(call->operands[1]->dtype));
     }
@@ -55,8 +55,8 @@ static enum msc_status check_types(const struct msc_infer *call) {
 }
 
 // Infers the matrix product of operand 0 and operand `second`. If operand 0 has one dimension, it
-// is a row; if operand `second` has one, it is a column. The axis that is added for this is removed
-// from the result.
+// is treated as a row; if operand `second` has one dimension, as a column. The result lacks the
+// axes of length 1 that this adds.
 static enum msc_status infer_product(const struct msc_infer *call, int second) {
     struct msc_infer_tensor a = *call->operands[0], b = *call->operands[second];
     struct msc_infer_tensor *out = &call->outputs[0];

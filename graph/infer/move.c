@@ -58,9 +58,9 @@ static enum msc_status split_sizes(struct msc_dim sizes[], const struct msc_infe
     bool is_list = strchr(text, ',') != NULL;
     struct msc_dim before = msc_infer__number(0);
     if (is_list && (n_cuts != n - 1 || n > MSC_INFER_MAX_VALUES)) {
-        return msc_infer__fail(call,
-                               "found %d cut positions ('%.64s') for %d outputs, expected one less",
-                               n_cuts, text, n);
+        return msc_infer__fail(
+            call, "found %d cut positions ('%.64s') for %d outputs, expected one fewer", n_cuts,
+            text, n);
     }
     if (!is_list && text[0] != '\0' && (n_cuts != 1 || cuts[0] != n)) {
         return msc_infer__fail(call, "indices_or_sections is '%.64s', but there are %d outputs",
@@ -170,8 +170,8 @@ void msc_infer_slice_range(int64_t *begin, int64_t *count, int64_t length, int64
     }
 }
 
-// Converts the begin or end of a slice along a symbolic length. Assumes that it is within the
-// length.
+// Converts the begin or end of a slice along an axis of symbolic length. Assumes that the begin or
+// end is within the axis.
 static enum msc_status slice_point(struct msc_dim *out, const struct msc_infer *call,
                                    struct msc_dim length, struct msc_dim point) {
     *out = point;
@@ -339,7 +339,7 @@ enum msc_status msc_infer__pad(const struct msc_infer *call) {
     for (int i = 0; is_for_some && i < x->n_dims; i++) {
         MSC_TRY(msc_infer__fresh(&out->dims[i], call, 0, i));
     }
-    if (is_for_some) { // not yet expanded to all axes, because a length was unknown
+    if (is_for_some) { // pad_width does not yet cover all axes, as a length was unknown
         return MSC_OK;
     }
     if (width.n >= 0 && width.n != 2 * x->n_dims) {

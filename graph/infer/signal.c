@@ -40,8 +40,8 @@ enum msc_status msc_infer__mel_weight_matrix(const struct msc_infer *call) {
     return msc_dim_binary(&out->dims[0], call->graph, "Add", out->dims[0], msc_infer__number(1));
 }
 
-// Number of frequency bins: n, or n / 2 + 1 if the spectrum is one-sided (the other bins mirror
-// these).
+// Number of frequency bins: n, or n / 2 + 1 if the spectrum is one-sided. (A one-sided spectrum
+// omits the bins that mirror others.)
 static enum msc_status count_bins(struct msc_dim *out, const struct msc_infer *call,
                                   struct msc_dim n) {
     *out = n;

@@ -9,7 +9,7 @@
 static const char *const roles[] = {"weight", "recurrence", "bias", "gamma", "beta", "mean", "var"};
 enum { MOST = sizeof roles / sizeof roles[0] };
 
-// The alias of the weight if the replacement weights have that name, else the weight's name.
+// The weight's alias if a replacement weight is named so, else the weight's name.
 static const char *name_of(const struct msc_tensor *t, const struct msc_array_list *weights) {
     bool has_alias = t->alias[0] != '\0' && msc_array_list_find(weights, t->alias) != NULL;
     return has_alias ? t->alias : t->name;
@@ -33,9 +33,9 @@ static bool is_product(enum msc_op op) {
     return op == MSC_OP_LINEAR || op == MSC_OP_MATMUL;
 }
 
-// True if the joint belongs to the same layer as its producer `maker`: a normalisation after a
-// layer, or an addition after a product. `is_behind`: `maker` itself belongs to the layer of an
-// earlier joint.
+// True if the joint belongs to the same layer as `maker`, which produces its input: a normalisation
+// after a convolution or product, or an addition after a product. `is_behind`: `maker` is not the
+// first joint of its layer.
 static bool follows(const struct msc_joint *j, const struct msc_joint *maker, bool is_behind) {
     bool is_layer = msc_op_is_conv(maker->op) || msc_op_is_conv_transpose(maker->op) ||
                     is_product(maker->op) || maker->op == MSC_OP_LINEAR_BIAS ||
@@ -44,8 +44,8 @@ static bool follows(const struct msc_joint *j, const struct msc_joint *maker, bo
            (j->op == MSC_OP_BATCH_NORM && is_layer);
 }
 
-// The joint's float weight with the n-th role. For a product, or for an addition after a product,
-// the n-th operand if that is constant. MSC_NO_ID if there is none.
+// The joint's float weight whose role is roles[n], or MSC_NO_ID. The operands of a product, and of
+// an addition after a product (`is_sum`), have no roles: returns operand n if it is constant.
 static int32_t weight_at(const struct msc_graph *g, const struct msc_joint *j, int n, bool is_sum) {
     int32_t id = msc_joint_weight(j, roles[n]);
     if ((is_sum || j->op == MSC_OP_MATMUL) && n < j->n_inputs) {
@@ -91,7 +91,7 @@ enum msc_status msc_graph__set_weights(struct msc_graph *g, const struct msc_arr
     for (size_t i = 0; status == MSC_OK && i < weights->n; i++) {
         int32_t id = msc_graph_find_tensor(g, weights->names[i]);
         if (id == MSC_NO_ID || msc_graph_tensor(g, id)->producer != MSC_NO_ID) {
-            continue; // not in the graph: num_batches_tracked of PyTorch
+            continue; // such as PyTorch's num_batches_tracked, which no graph contains
         }
         const struct msc_tensor *t = msc_graph_tensor(g, id);
         struct msc_array *data;

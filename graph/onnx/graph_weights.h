@@ -4,8 +4,8 @@
 
 #include "graph/graph.h"
 
-// Finds the weights by name or alias, like msc_graph_load_weights (graph/onnx/load.h). After an
-// error some weights may already be replaced.
+// Replaces the weights that have the names or aliases in the list, by the rules of
+// msc_graph_load_weights (graph/onnx/load.h). After an error some weights may already be replaced.
 enum msc_status msc_graph__set_weights(struct msc_graph *g, const struct msc_array_list *weights);
 
 #endif

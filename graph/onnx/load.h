@@ -16,19 +16,20 @@ enum msc_status msc_graph_load(struct msc_graph **out, const char *path);
 // lack its weights file. *has_weights reports whether that file exists; without this file nothing
 // can be computed or folded.
 enum msc_status msc_graph_load_form(struct msc_graph **out, bool *has_weights, const char *path);
-// Like msc_graph_load, for a network that can be read only for given inputs. `feeds` holds these
-// inputs by name. The graph is valid only for these inputs.
+// Like msc_graph_load, but if the network cannot be read without its inputs, reads it for the
+// inputs in `feeds` (by name). The graph is then valid only for these inputs.
 enum msc_status msc_graph_load_for(struct msc_graph **out, const char *path,
                                    const struct msc_array_list *feeds);
-// Like msc_graph_load, with bindings that may decide how the file is read: a branch may depend on a
-// length, or on an input of one integer (bound by the input's name). If *is_bound, the bindings are
-// part of the graph; otherwise the caller must bind the graph.
+// Like msc_graph_load, with bindings that may select branches: the condition of a branch may depend
+// on a length, or on an input of one integer (bound by the input's name). If *is_bound is set to
+// true, the bindings have been applied to the graph; otherwise the caller must bind the graph.
 enum msc_status msc_graph_load_bound(struct msc_graph **out, bool *is_bound, const char *path,
                                      const struct msc_binding bindings[], size_t n);
-// Like msc_graph_load_bound, with replaced weights, which are applied before any pass. Names and
-// shapes are those in the file; floats of another width are converted. A layer keeps its weights if
-// none of them is replaced. Otherwise all weights of the layer and of the normalisation after it
-// must be given. MSC_E_INVALID if a name is unknown, a weight does not fit, or a weight is missing.
+// Like msc_graph_load_bound, but replaces weights before any pass runs. `weights` uses the names
+// and shapes of the file; floats of another width are converted. For each layer, `weights` must
+// contain either none of its weights, or all of them and all weights of the normalisation after the
+// layer. MSC_E_INVALID if a name is unknown, a weight does not fit, or a weight of a layer is
+// missing.
 enum msc_status msc_graph_load_weights(struct msc_graph **out, bool *is_bound, const char *path,
                                        const struct msc_binding bindings[], size_t n,
                                        const struct msc_array_list *weights);

@@ -98,9 +98,9 @@ static const char *find_components(const char *name, const char *text, size_t le
     return name;
 }
 
-// Counts the names of `with` that match a name of `without` once the part `text` is removed.
-// Returns 0 unless every name of `with` has the part or the count is at least half of the unknown
-// names.
+// Counts the names in `with` that match a name in `without` once the part `text` is removed. This
+// explains unknown names only if all names in `with` have the part, or if the count is at least
+// half of the unknown names; otherwise returns 0.
 static size_t count_explained(struct name_check *c, const struct name_list *with,
                               const struct name_list *without, const char *text, size_t length) {
     size_t n = 0, n_with = 0;
@@ -134,9 +134,10 @@ static void find_surplus(struct surplus *best, struct name_check *c, const struc
     }
 }
 
-// Length of the name of the batch normalisation that this weight belongs to, if the export may have
-// folded that normalisation into another layer. 0 if the weight does not belong to a normalisation,
-// if the model has another weight of that normalisation, or if no new weight matches the model.
+// Length of the name of the batch normalisation that this new weight belongs to, if the program
+// that wrote the model may have folded the normalisation into another layer. 0 if the weight
+// belongs to no normalisation, if the model has another weight of this normalisation, or if no new
+// weight matches the model.
 static int lost_norm(struct name_check *c, size_t n_known, const char *name) {
     static const char *const parts[] = {"running_mean", "running_var", "weight"};
     const char *dot = strrchr(name, '.');
@@ -202,8 +203,8 @@ enum msc_status msc_new_weights__check_names(const struct msc_array_list *weight
 
 // ---- Layers -----------------------------------------------------------------------------------
 
-// A convolution with new weights and an old batch normalisation would be a network that nobody
-// trained. The same holds for an old bias into which a normalisation was folded.
+// All weights of a layer are replaced together: nobody has trained a convolution with new weights
+// and an old batch normalisation, or with an old bias that contains a folded normalisation.
 enum msc_status msc_new_weights__check_layers(const struct msc_array_list *weights,
                                               const struct msc_layer_weight list[], size_t n,
                                               size_t n_layers) {

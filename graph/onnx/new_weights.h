@@ -18,9 +18,9 @@ enum msc_status msc_new_weights__check_names(const struct msc_array_list *weight
 enum msc_status msc_new_weights__check_layers(const struct msc_array_list *weights,
                                               const struct msc_layer_weight list[], size_t n,
                                               size_t n_layers);
-// Converts a replacement weight to this type and shape. *out is a new reference, or a copy if
-// floats have another width. MSC_E_INVALID if the shape or the kind of type differs, or an
-// element is NaN or overflows.
+// Converts a replacement weight to this type and shape. *out is a new reference, or a copy if the
+// floats have another width. MSC_E_INVALID if the shape differs, if only one of the types is a
+// float type, or if an element is NaN or overflows.
 enum msc_status msc_new_weights__fit(struct msc_array **out, const char *name,
                                      const struct msc_array *weight, enum msc_dtype dtype,
                                      int n_dims, const int64_t dims[]);

@@ -1,11 +1,11 @@
 // Reads and writes ONNX files.
 //
 // Import: opsets 1 to 28, initialisers, Constant nodes and external data (only in the model's own
-// folder). Weights stored as integers with a scale become floats. Constants used
-// only as parameters of an operator become attributes. BatchNormalization is folded into the
-// convolution before it, and shape arithmetic on fixed shapes is folded. Names: a joint has its
-// node's name if that is unique and not empty; an activation's alias is its ONNX value name; a
-// weight has its initialiser's name.
+// folder). Weights stored as integers with a scale become floats. Constants used only as parameters
+// of an operator become attributes. BatchNormalization is folded into the convolution before it,
+// and shape arithmetic on fixed shapes is folded. Names: a joint has its node's name if this is
+// unique and not empty; an activation's alias is its ONNX value name; a weight has its
+// initialiser's name.
 //
 // Export: uses the lowest opset that supports every node written. It is at least 13 and at least
 // the model's own.
@@ -23,12 +23,11 @@ struct msc_onnx_import_options {
     const struct msc_binding *bindings; // symbols bound at import; may be NULL
     size_t n_bindings;
     bool keep_batch_norm; // do not fold batch normalisation
-    // If true, operators behave as ONNX's specification says (for ONNX's test data), not as on a
-    // target (graph/targets.def). Imported models otherwise get the behaviour of `generic`, which
-    // all targets share.
+    // True, for ONNX's test data: operators behave as ONNX's specification says. False: they behave
+    // as on the target `generic` (graph/targets.def), whose behaviour all targets share.
     bool by_text;
-    // Inputs by name; the graph will be valid only for these inputs. Their lengths, and integer
-    // inputs of at most one dimension, become constants. May be NULL.
+    // Inputs by name; the graph will be valid only for these inputs. The lengths of inputs, and the
+    // values of integer inputs of at most one dimension, become constants. May be NULL.
     const struct msc_array_list *feeds;
     // New elements for initialisers, by name. Shape and type must match the initialiser's; floats
     // may differ in width. May be NULL.
@@ -55,8 +54,8 @@ struct msc_onnx_export_options {
     // win.
     const char *const (*metadata)[2];
     size_t n_metadata;
-    // A larger model keeps its tensors in a second file, PATH.data (ONNX's external data). 0:
-    // 2^31 - 1, protobuf's limit.
+    // If the file would have more bytes than this, its tensors are written to a second file,
+    // PATH.data (ONNX's external data). 0: 2^31 - 1, protobuf's limit.
     uint64_t most_bytes;
 };
 
@@ -67,18 +66,19 @@ struct msc_onnx_export_options {
 //     fewer bits, use (u)int4. (ONNX Runtime rejects (u)int4 for activations at its default
 //     optimisation level.) If the range is narrower than the type, a Clip before the pair enforces
 //     it for activations; the stored integers of weights are already within it.
-//   - Groups of weights become blocks. If groups extend over several axes, these are stored as
-//     one axis and a Reshape follows.
-//   - Float types: weights are stored in the type with a Cast, activations are cast to the type
-//     and back.
+//   - Groups of weights become blocks. If groups extend over several axes, these axes are stored
+//     as one axis, and a Reshape restores them.
+//   - Float types: a weight is stored in the type and followed by a Cast; an activation is cast to
+//     the type and back.
 //   - Masks: a Mul of the activation before the pair. Replaced and masked weights, and replaced,
 //     masked and rounded biases, are stored with their new elements.
-//   - If the sites' target has forms (graph/target.h), joints between pairs are written in forms.
+//   - If the sites' target has forms (graph/target.h), joints between pairs are written as the node
+//     patterns that this target fuses.
 // A wide graph (graph/wide.h) is written in the model's own types, except for joints with edits and
-// joints whose outputs have edits. These are written in float32; Casts connect them with the others.
-// Fused joints are written as the joints that they contain; with edits the graph must be split
-// first (MSC_E_STATE). The file is either complete or does not exist; PATH.data is complete before
-// it exists. Values keep their ONNX names.
+// joints whose outputs have edits. These are written in float32; Casts connect them with the
+// others. Fused joints are written as the joints that they contain; with edits the graph must be
+// split first (MSC_E_STATE). The file is either complete or does not exist, and PATH.data is
+// complete before the file exists. Values keep their ONNX names.
 enum msc_status msc_onnx_save(const struct msc_graph *g, const char *path,
                               const struct msc_onnx_export_options *options);
 // Removes a file that msc_onnx_save has written, and PATH.data if the model's weights are there.

@@ -19,8 +19,8 @@ static enum msc_status name_tensor(struct msc_onnx_export *e, int32_t tensor) {
     return MSC_ALLOCATED(e->names[tensor]);
 }
 
-// An output of the model may be just an input or constant of the same name. Such an output needs no
-// node, and both tensors keep this name.
+// An output of the model may be an Identity of an input or constant that has the same name. It then
+// needs no node, and both tensors keep this name.
 static enum msc_status name_repeated(struct msc_onnx_export *e, int32_t output) {
     const struct msc_graph *g = e->graph;
     const struct msc_tensor *t = &g->tensors[output]->tensor;
@@ -67,7 +67,8 @@ enum msc_status msc_onnx__name_tensors(struct msc_onnx_export *e) {
     return MSC_OK;
 }
 
-// Records the public names of edited outputs. The value after the edit gets the public name.
+// Stores in e->outputs_seen the public names of edited outputs. The value after the edit gets the
+// public name, so the value before the edit gets another name.
 static enum msc_status name_outputs_seen(struct msc_onnx_export *e) {
     const struct msc_sites *sites = e->options->sites;
     for (int32_t i = 0; e->options->slot_edits != NULL && i < sites->n_site_slots; i++) {

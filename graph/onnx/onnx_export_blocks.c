@@ -1,8 +1,11 @@
-// Stores 4-bit weights: those of products with floats that a plan groups, and those that the model
-// itself has as codes, which keep their 4 bits. The former become a DequantizeLinear with
-// `block_size` right before a MatMul or Gemm, over a matrix [I,O] with groups along I. ONNX Runtime
-// makes a MatMulNBits only of this pattern and orientation, and only for groups of 16, 32, 64, ...
-// elements.
+// Stores weights in 4 bits. There are two kinds:
+//
+//     blocks  weights that a plan quantises to 4 bits in groups and that multiply float activations
+//     codes   4-bit integers that the model itself dequantises; a graph stores them as bytes
+//
+// A weight in blocks becomes a DequantizeLinear with `block_size` right before a MatMul or Gemm, of
+// a matrix [I,O] with groups along I. ONNX Runtime makes a MatMulNBits only of this pattern and
+// orientation, and only for groups of 16, 32, 64, ... elements.
 #include "graph/onnx/onnx_export_form.h"
 #include "graph/requantised.h"
 
@@ -148,7 +151,8 @@ static const struct msc_onnx_integers *codes_of(const struct msc_joint *j) {
                                           : NULL;
 }
 
-// The type that all readers of a weight dequantise, or NULL.
+// The type of a weight's codes, if all consumers dequantise the weight from the same 4-bit type;
+// else NULL.
 static const struct msc_onnx_integers *stored_type(const struct msc_onnx_export *e,
                                                    int32_t weight) {
     const struct msc_onnx_integers *type = NULL;
@@ -169,7 +173,7 @@ static const struct msc_onnx_integers *stored_type(const struct msc_onnx_export 
     return type;
 }
 
-// Writes the weight's codes, which are bytes, as the 4-bit initialiser with the weight's name.
+// Packs the weight's codes, one per byte in the graph, into a 4-bit initialiser of the same name.
 static enum msc_status store_codes(struct msc_onnx_export *e, int32_t weight,
                                    const struct msc_onnx_integers *type) {
     const struct msc_tensor *t = &e->graph->tensors[weight]->tensor;

@@ -6,7 +6,8 @@
 
 #include <string.h>
 
-// An integer becomes a scalar input, except for TopK, which requires a list of one element.
+// An integer parameter becomes a scalar input of the node. TopK requires a list of one element
+// instead.
 static enum msc_status integer_input(const char **out, struct msc_onnx_joint *j, const char *key) {
     int64_t value;
     if (!msc_joint_attr_i64(j->joint, key, &value)) {

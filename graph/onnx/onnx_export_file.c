@@ -1,6 +1,6 @@
 // Writes a model's message in pieces, so that no copy of it is in memory. protobuf limits a message
 // to 2^31 - 1 bytes. The initialisers of a larger model are written to a second file, PATH.data, as
-// ONNX's external data; the message then holds their places.
+// ONNX's external data; the message then holds their file offsets.
 #include "graph/onnx/onnx_export_internal.h"
 
 #include "base/file.h"
@@ -18,7 +18,7 @@ enum {
 
 // ---- The message ------------------------------------------------------------------------------
 
-// Joins the short pieces in which protobuf-c gives a message.
+// Buffers the many short pieces that protobuf-c passes to `append`.
 struct message {
     ProtobufCBuffer base; // the first member: `append` gets a pointer to it
     struct msc_file_writer writer;
@@ -75,7 +75,7 @@ static enum msc_status put_entry(Onnx__StringStringEntryProto **out, struct msc_
     return MSC_OK;
 }
 
-// Makes the tensor refer to the bytes that have been written.
+// Makes the tensor refer to its bytes in the file of external data.
 static enum msc_status refer(Onnx__TensorProto *t, struct msc_arena *arena, const char *location,
                              uint64_t offset) {
     t->external_data = msc_arena_array(arena, N_ENTRIES, sizeof(t->external_data[0]));
@@ -104,7 +104,7 @@ static enum msc_status write_tensors(struct msc_onnx_export *e, struct msc_file_
         size_t rest = (size_t)(w->n_bytes % PAGE_BYTES);
         MSC_TRY(rest > 0 ? msc_file_writer_write(w, zeros, PAGE_BYTES - rest) : MSC_OK);
         uint64_t offset = w->n_bytes;
-        // A mapped array is used from here on, so that others leave memory.
+        // Mapped arrays are not accessed before this point: each access may evict another array.
         const void *data = e->sources[i] ? msc_array_data(e->sources[i]) : t->raw_data.data;
         MSC_TRY(msc_file_writer_write(w, data, t->raw_data.len));
         MSC_TRY(refer(t, &e->arena, location, offset));

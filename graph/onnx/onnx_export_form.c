@@ -1,5 +1,5 @@
-// Selects the form of a joint, and writes the small forms: bounds, shapes, shields. The patterns
-// are those that ONNX Runtime 1.32 was found to match.
+// Selects the form of a joint, and writes the small forms: clips, shapes, shields. ONNX Runtime
+// 1.32 was found to match these patterns.
 #include "graph/onnx/onnx_export_form.h"
 
 #include "graph/target.h"
@@ -18,8 +18,8 @@ static enum msc_status form_limit(bool *is_written, struct msc_onnx_joint *j) {
     return MSC_OK;
 }
 
-// Reads the shape from the bytes instead of the floats. A consumer of the floats would prevent the
-// runtime from matching the node that produces them.
+// Takes the shape from the quantised tensor instead of the float tensor. A consumer of the floats
+// would prevent the runtime from matching the node that produces them.
 static enum msc_status form_shape(bool *is_written, struct msc_onnx_joint *j) {
     const int32_t *readers;
     int32_t tensor = j->joint->operands[0];
@@ -47,8 +47,8 @@ static enum msc_status form_shape(bool *is_written, struct msc_onnx_joint *j) {
     return MSC_OK;
 }
 
-// True for operators with weights. If such a joint is between pairs and has float weights, the
-// runtime would quantise these at load, with a single scale.
+// True for operators with weights. If such a joint is between QDQ pairs but has float weights, the
+// runtime would quantise the weights at load, with a single scale.
 static bool is_weighted(enum msc_op op) {
     switch (op) {
     case MSC_OP_CONV1D:
@@ -71,7 +71,7 @@ static bool needs_shield(const struct msc_onnx_export *e, const struct msc_joint
            !msc_onnx__computes_integers(e, j);
 }
 
-// The Relu between a joint and a pair, if it is the joint's only consumer; else NULL.
+// The Relu between a joint and a QDQ pair, if this Relu is the joint's only consumer; else NULL.
 static const struct msc_joint *relu_behind(const struct msc_onnx_export *e,
                                            const struct msc_joint *j) {
     const int32_t *readers;
@@ -85,7 +85,8 @@ static const struct msc_joint *relu_behind(const struct msc_onnx_export *e,
     return reader->op == MSC_OP_RELU && is_kept ? reader : NULL;
 }
 
-// Writes a Relu as a LeakyRelu of slope 0, which shields the joint before it.
+// Writes the Relu between a joint and a QDQ pair as a LeakyRelu of slope 0. The runtime then does
+// not match the joint with an integer kernel.
 static enum msc_status form_relu(bool *is_written, struct msc_onnx_joint *j) {
     const char *input, *output = j->e->names[j->joint->outputs[0]];
     int32_t before = j->joint->operands[0];
@@ -158,7 +159,8 @@ enum msc_status msc_onnx__find_unread(struct msc_onnx_export *e) {
     return MSC_OK;
 }
 
-// Forms compute in float32. In a joint of another type only its part of a tail has a form.
+// Forms compute in float32. A joint of another float type has a form only if the form computes
+// nothing: it drops a joint of a tail, replaces a Relu or reads a shape.
 static form_fn find_form(const struct msc_onnx_joint *j) {
     form_fn form = msc_onnx__has_forms(j->e) ? forms[j->joint->op] : NULL;
     bool is_any_type = form == form_limit || form == form_relu || form == form_shape;
@@ -196,7 +198,8 @@ enum msc_status msc_onnx__shield_input(struct msc_onnx_joint *j) {
     return MSC_OK;
 }
 
-// Adds a LeakyRelu of slope 1, which the runtime fuses into the kernel that produces its input.
+// Adds a LeakyRelu of slope 1 after the joint, so that the runtime does not match the joint with an
+// integer kernel. It costs nothing: the runtime fuses it into the joint's float kernel.
 enum msc_status msc_onnx__shield_output(struct msc_onnx_joint *j) {
     bool is_needed = needs_shield(j->e, j->joint) && relu_behind(j->e, j->joint) == NULL;
     if (!is_needed && !msc_onnx__has_limited_blocks(j->e, j->joint)) {

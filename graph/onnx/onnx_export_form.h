@@ -1,22 +1,26 @@
-// Forms: node patterns that a runtime fuses into integer kernels. Such a runtime
-// (msc_target.has_forms) matches QDQ pairs and the joints between them. The usual nodes of a joint
-// compute the same result, but the runtime does not match them, or matches a slower or less exact
-// kernel. Models for other targets, and models without edits, have no forms.
+// Forms: node patterns that a runtime fuses into integer kernels. Some runtimes
+// (msc_target.has_forms) match QDQ pairs and the joints between them. The usual nodes of a joint
+// compute the same result as its form, but such a runtime does not match them, or matches a slower
+// or less exact kernel. Models for other targets, and models without edits, have no forms.
 //
-//     bytes      activations as unsigned bytes; one Clip of the bytes enforces a narrower range
-//                and the bounds before the pair (Relu, Clip)   onnx_export_form_store.c
-//     stored     constants that only float kernels read become floats once, at load
-//                                                               onnx_export_form_store.c
-//     tables     rows of tables are taken as integers           onnx_export_form_take.c
-//     convs      average pooling and batch normalisation as depthwise convolutions, means over
-//                images as global pooling                      onnx_export_form_conv.c
-//     gates      a hard sigmoid as a saturating addition, a hard swish as a product with a
-//                saturated factor                              onnx_export_form_activation.c
-//     moves      a channel shuffle as one Gather, padding of bytes, images resized in the model's
-//                layout                                        onnx_export_form_move.c
-//     moved      moves of integers, for targets that pass integers on    onnx_export_moved.c
-//     blocks     4-bit weights in groups, for products with floats       onnx_export_blocks.c
-//     shields    nodes without effect that prevent a match of float joints   onnx_export_form.c
+// A pair is a QuantizeLinear and the DequantizeLinear after it. A tail (graph/tail.h) is a chain of
+// scalings, shifts and clips after a joint; if a pair follows, the joint and the pair do its work.
+//
+//     file of onnx_export_*    forms
+//     form_store.c             activations as unsigned bytes, followed by one Clip of the bytes for
+//                              narrower ranges and for a tail's clips; constants that float kernels
+//                              read, converted to floats at load
+//     form_take.c              a Take whose table stays stored as integers
+//     form_conv.c              average pooling and batch normalisation as depthwise convolutions,
+//                              means over images as global pooling
+//     form_activation.c        a hard sigmoid as a saturating addition, a hard swish as a product
+//                              with a saturated factor
+//     form_move.c              a channel shuffle as one Gather, padding of bytes, images resized in
+//                              the model's layout
+//     moved.c                  moves of integers, for targets that need no pairs around moves
+//     blocks.c                 4-bit weights in groups that multiply float activations
+//     form.c                   shields: nodes without effect that keep the runtime from matching a
+//                              float joint with an integer kernel
 //
 // onnx_export_form_edits.c finds the edits and tails that forms depend on; onnx_export_form.c
 // selects the form of a joint.
@@ -26,7 +30,7 @@
 #include "graph/onnx/onnx_export_internal.h"
 #include "graph/tail.h"
 
-// True if the model is written with forms.
+// True if joints are written as forms: the model has edits and the target has forms.
 bool msc_onnx__has_forms(const struct msc_onnx_export *e);
 
 // Marks in e->is_unread the joints whose outputs no written joint reads.
@@ -88,22 +92,23 @@ const struct msc_bias_rounding *msc_onnx__bias_rounding(const struct msc_onnx_ex
 float msc_onnx__step_of(const struct msc_onnx_export *e, const struct msc_joint *j, int64_t c);
 // If a tail with a summand follows the joint, adds the summand to the joint's bias.
 enum msc_status msc_onnx__shift_bias(struct msc_onnx_joint *j);
-// The bounds of a tensor's elements, if the pair that reads the tensor replaces the joints that
-// enforce these bounds; else false.
+// Finds the clip bounds [low, high] that the pair after the tensor must enforce, because the joints
+// that clip are not written. False if there are no such joints.
 bool msc_onnx__limits_of(float limits[2], const struct msc_onnx_export *e, int32_t tensor);
 // True if the joint is a hard sigmoid that becomes an addition.
 bool msc_onnx__is_saturated_sum(const struct msc_onnx_export *e, const struct msc_joint *j);
 // True if the joint is part of a tail that the pair after it replaces.
 bool msc_onnx__is_dropped(const struct msc_onnx_export *e, const struct msc_joint *j);
 
-// True if all consumers of the tensor have the same 8-bit edit and the target passes integers on.
+// True if the tensor is passed on as integers: all its consumers have the same 8-bit edit, and the
+// target needs no pairs around moves (msc_target.pairs_moves).
 bool msc_onnx__passes_integers(const struct msc_onnx_export *e, int32_t tensor);
 // The dequantised value of a tensor for which msc_onnx__passes_integers holds.
 enum msc_status msc_onnx__dequantize_moved(const char **out, struct msc_onnx_export *e,
                                            int32_t tensor);
-// Call before writing a joint. If all tensors that the joint moves pass integers on, sets their
-// entries in the joint's `inputs` to integers, and its outputs are integers too. Otherwise nothing
-// changes.
+// Call before writing a joint. If the joint only moves elements, and msc_onnx__passes_integers
+// holds for its operands and outputs with one edit, the joint moves integers: `inputs` gets the
+// integers of the operands, and the outputs are integers. Otherwise nothing changes.
 enum msc_status msc_onnx__move_integers(struct msc_onnx_joint *j);
 
 // Applies an edit of 8 bits and one scale to *value, which holds the tensor.
@@ -112,16 +117,16 @@ enum msc_status msc_onnx__quantize_bytes(const char **value, struct msc_onnx_exp
 // The DequantizeLinear that produces an edited value; NULL if another kind of node produces the
 // value.
 const Onnx__NodeProto *msc_onnx__pair_of(const struct msc_onnx_export *e, const char *value);
-// True if the weight is stored in 4-bit blocks that only products with floats read, as
-// MatMulNBits requires.
+// True if the weight is stored in 4-bit blocks. All its consumers then multiply float activations
+// by it, as MatMulNBits requires.
 bool msc_onnx__is_blocks(const struct msc_onnx_export *e, int32_t weight,
                          const struct msc_edit *edit);
 // True if the joint's weight is stored in 4-bit blocks (msc_onnx__is_blocks). The weight is [O,I]
 // in the graph, but [I,O] in the file.
 bool msc_onnx__is_turned(const struct msc_onnx_export *e, const struct msc_joint *j);
-// True if the joint is a product whose weight is in blocks, and its output is read by a Relu or Clip
-// or, if the model itself stores the weight so, quantised. In such places ONNX Runtime 1.32 makes no
-// MatMulNBits of the product.
+// ONNX Runtime 1.32 makes no MatMulNBits of a product before certain nodes. True if the joint is
+// such a product: its weight is in blocks and a Relu or Clip follows, or the model itself stores
+// the weight in 4 bits and a quantisation follows, directly or after a Relu or Clip.
 bool msc_onnx__has_limited_blocks(const struct msc_onnx_export *e, const struct msc_joint *j);
 enum msc_status msc_onnx__store_blocks(const char *result, struct msc_onnx_export *e,
                                        int32_t weight, const struct msc_array *elements,

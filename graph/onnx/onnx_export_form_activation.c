@@ -86,7 +86,7 @@ struct gate {
     int32_t zero, limit; // lowest and highest value of c
 };
 
-// Largest distance from an integer that counts as rounding error of float32.
+// If 3 / s is this close to an integer, the difference counts as rounding error of float32.
 static const double most_off = 1e-3;
 
 static bool find_gate(struct gate *g, const struct msc_onnx_export *e, const struct msc_joint *j) {

@@ -7,8 +7,8 @@
 
 enum { IMAGE_DIMS = 4, CHANNEL_AXIS = 1 };
 
-// True if the joint reads from a pair, its output is read through a pair, and the target computes
-// the joint in integer arithmetic.
+// True if the joint's input is quantised to bytes and the target computes the joint in integer
+// arithmetic.
 static bool is_between_pairs(const struct msc_onnx_joint *j) {
     const struct msc_target *target = j->e->options->sites->scheme.target;
     return msc_onnx__byte_edit(j->e, j->joint->id, 0) != NULL &&
@@ -140,8 +140,8 @@ static enum msc_status put_channels(struct depthwise *d, struct msc_onnx_export 
     return MSC_OK;
 }
 
-// The summand is rounded to steps of factor * input scale / 127. The error is at most 1/254 of a
-// step of the input.
+// The summand is rounded to multiples of factor * input scale / 127. Its error is at most 1/254 of
+// factor * input scale, the change of the output for one step of the input.
 enum msc_status msc_onnx__form_batch_norm(bool *is_written, struct msc_onnx_joint *j) {
     struct depthwise d = {.channels = count_channels(j), .kernel = {1, 1}};
     int64_t axis = CHANNEL_AXIS;

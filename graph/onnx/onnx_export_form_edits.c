@@ -66,7 +66,8 @@ const struct msc_edit *msc_onnx__byte_edit_of(const struct msc_onnx_export *e, i
     return edit;
 }
 
-// All factors must be 8-bit integers; a bias, if any, is then rounded.
+// All operands except attributes and biases must have 8-bit edits. A bias need not: if all other
+// operands are integers, it is rounded to an integer.
 bool msc_onnx__computes_integers(const struct msc_onnx_export *e, const struct msc_joint *j) {
     if (!msc_onnx__has_forms(e) || !msc_target_is_integer(msc_onnx__role_of(e, j))) {
         return false;
@@ -92,8 +93,9 @@ static bool has_known_dims(const struct msc_graph *g, int32_t tensor) {
     return true;
 }
 
-// True if the slot is the bias of a float addition. The addition remains float if the runtime does
-// not know all dims: it then does not fuse product and addition into one integer kernel.
+// True if the slot is the bias of a float addition. If the runtime does not know all dims, it does
+// not fuse a product and the addition after it into one integer kernel, so the addition remains
+// float.
 static bool adds_floats(const struct msc_graph *g, const struct msc_slot *slot) {
     const struct msc_joint *j = msc_graph_joint(g, slot->joint);
     return slot->kind == MSC_SITE_BIAS && j->op == MSC_OP_LINEAR_BIAS &&
@@ -154,7 +156,7 @@ const struct msc_bias_rounding *msc_onnx__bias_rounding(const struct msc_onnx_ex
     return has_bias(j) ? msc_edit_rounding(msc_onnx__edit_at(e, j->id, BIAS)) : NULL;
 }
 
-// If the bias is rounded, its rounding must include the tail's shift.
+// An existing bias must be rounded, and its rounding must already include the tail's shift.
 bool msc_onnx__takes_shift(const struct msc_onnx_export *e, const struct msc_tail *tail) {
     const struct msc_joint *j = tail->maker;
     const struct msc_bias_rounding *rounding = msc_onnx__bias_rounding(e, j);

@@ -1,4 +1,5 @@
-// Stores bytes and constants in forms that the runtime fuses.
+// Quantises activations to unsigned bytes, and stores constants for float kernels as integers that
+// the runtime converts at load.
 #include "graph/onnx/onnx_export_form.h"
 
 #include <string.h>
@@ -16,7 +17,8 @@ static enum msc_status add_byte(const char **out, struct msc_onnx_export *e, con
     return msc_onnx__add_integers(out, e, name, &unsigned_bytes, 0, NULL, &value, 1);
 }
 
-// True if the tensor was moved from integers of the same range.
+// True if a joint that only moves elements produces the tensor from a tensor with the same edit.
+// The bytes are then already within the range.
 static bool is_moved_from(const struct msc_onnx_export *e, int32_t tensor,
                           const struct msc_edit *edit) {
     const struct msc_target *target = e->options->sites->scheme.target;
@@ -167,7 +169,8 @@ enum msc_status msc_onnx__scale_bias(const char *result, struct msc_onnx_export 
     return MSC_OK;
 }
 
-// The runtime computes these nodes once, at load; a DequantizeLinear would run every time.
+// The runtime evaluates a Cast, Sub and Mul of constants once, at load. It would run a
+// DequantizeLinear in each inference.
 enum msc_status msc_onnx__fold_weight(bool *is_done, const char *result, struct msc_onnx_export *e,
                                       int32_t weight, const struct msc_array *elements,
                                       const struct msc_quant *q) {

@@ -8,8 +8,9 @@ static const struct msc_onnx_integers types[] = {
 };
 
 // Picks the first type that is wide enough, signed if the range includes negative numbers. Weights
-// of 4 bits, and grouped weights of fewer bits, use 4-bit types. ONNX Runtime 1.31 at its default
-// optimisation level rejects these types for activations after a Clip or before a MaxPool.
+// of 4 bits, and grouped weights of fewer bits, use 4-bit types. Activations use 8-bit types
+// instead: ONNX Runtime 1.31, at its default optimisation level, rejects 4-bit activations after a
+// Clip or before a MaxPool.
 enum msc_status msc_onnx__pick_integers(struct msc_onnx_integers *out, const struct msc_quant *q,
                                         bool takes_small) {
     bool is_signed = q->low < 0;
@@ -55,8 +56,8 @@ enum msc_status msc_onnx__add_integers(const char **out, struct msc_onnx_export 
     return msc_onnx__add_initializer(out, e, name, type->onnx, n_dims, dims, data, n_bytes);
 }
 
-// DequantizeLinear does not need zero points that are 0. They are written anyway, except for
-// blocks, because ONNX Runtime needs them to match its integer kernels.
+// True if a zero point is not 0. If all are 0, DequantizeLinear does not need them, and blocks omit
+// them. Other tensors keep them: ONNX Runtime matches its integer kernels only with zero points.
 static bool has_zero_points(const struct msc_quant *q) {
     for (int32_t i = 0; i < q->n; i++) {
         if (q->zero_points[i] != 0) {

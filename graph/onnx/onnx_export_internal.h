@@ -19,14 +19,16 @@ struct msc_onnx_unpacking {
 };
 
 struct msc_onnx_export {
-    const struct msc_graph *graph; // has the types in which the current joint is written
-    struct msc_onnx_wide *wide;    // NULL: all joints are written in the model's own types
+    const struct msc_graph
+        *graph;                 // its tensors have the types that the current joint is written in
+    struct msc_onnx_wide *wide; // NULL: all joints are written in the model's own types
     const struct msc_onnx_export_options *options; // never NULL
     struct msc_arena arena;
     struct msc_graph_names value_names, node_names; // names in use
     const char **names; // [n_tensors] name of the value that holds a tensor
-    // [n_tensors] public names of the model's edited outputs, whose producers write a value of
-    // another name; NULL for other tensors. NULL in bodies, whose outputs have no edits.
+    // [n_tensors] for an edited output of the model: its public name, which the value after the
+    // edit gets (the value before the edit has names[i]); NULL for other tensors. The array is NULL
+    // in bodies, whose outputs have no edits.
     const char **outputs_seen;
     struct msc_onnx_moved **moved; // [n_tensors] tensors that have been written as integers
     bool *is_unread;               // [n_joints] true: omit the joint; NULL: omit none
@@ -110,12 +112,12 @@ enum msc_status msc_onnx__write_if(struct msc_onnx_joint *j);
 enum msc_status msc_onnx__write_loop(struct msc_onnx_joint *j);
 enum msc_status msc_onnx__write_scan(struct msc_onnx_joint *j);
 
-// Computes the lowest opset (graph/onnx/onnx_export_opset.c), starting with the model's own.
-// require_types raises it for the element types of a joint. Call these while joints are written.
+// Computes the lowest opset (graph/onnx/onnx_export_opset.c). begin_opset sets it to the model's
+// own opset. require_types raises it if a joint's element types need a higher one; call it for each
+// joint that is written.
 void msc_onnx__begin_opset(struct msc_onnx_export *e);
 void msc_onnx__require_types(struct msc_onnx_export *e, const struct msc_joint *j);
-// Call after all nodes are written: sets e->opset and converts the nodes to the forms of that
-// opset.
+// Call after all nodes are written: sets e->opset and converts the nodes to this opset.
 enum msc_status msc_onnx__settle_opset(struct msc_onnx_export *e);
 int64_t msc_onnx__ir_version(int64_t opset); // the lowest IR version that supports the opset
 
@@ -175,7 +177,8 @@ enum msc_status msc_onnx__put_packed(const char **out, struct msc_onnx_export *e
                                      const struct msc_onnx_integers *type, int32_t bits, int n_dims,
                                      const int64_t dims[], const int32_t values[], size_t n);
 // True for a `dequantize` of constant 4-bit codes (graph/onnx/onnx_export_blocks.c).
-// msc_onnx__store_codes writes such codes in 4 bits, and sets the inputs that hold them.
+// msc_onnx__store_codes packs such codes into 4-bit initialisers, and sets the joint's `inputs` to
+// the names of these initialisers.
 bool msc_onnx__has_codes(const struct msc_onnx_joint *j);
 enum msc_status msc_onnx__store_codes(struct msc_onnx_joint *j);
 // Adds a node with one output. *out is the output's name: `wanted`, made unique. `out` may point to
@@ -212,8 +215,8 @@ enum msc_status msc_onnx__edited_input(const char **out, struct msc_onnx_export 
 // The value that an operand reads, edited if there is an edit; "" if absent.
 enum msc_status msc_onnx__operand(const char **out, struct msc_onnx_export *e,
                                   const struct msc_joint *joint, int32_t operand);
-// The value that holds a tensor, in the type that e->graph has; for a weight, first writes its
-// initialiser.
+// The value that holds a tensor, in the type that the tensor has in e->graph. For a weight, first
+// writes its initialiser.
 enum msc_status msc_onnx__value(const char **out, struct msc_onnx_export *e, int32_t tensor);
 
 // Functions of graph/onnx/onnx_export_wide.c, for wide graphs (graph/wide.h). For other graphs they
@@ -222,13 +225,15 @@ enum msc_status msc_onnx__value(const char **out, struct msc_onnx_export *e, int
 // Call before anything is named. Decides which joints are written in float32, and sets e->graph to
 // the graph in the model's own types.
 enum msc_status msc_onnx__find_wide(struct msc_onnx_export *e);
-// Sets e->graph for writing a joint. Returns the joint in that graph.
+// Sets e->graph to the graph that has the types in which the joint is written. Returns the joint of
+// that graph.
 const struct msc_joint *msc_onnx__take_types(struct msc_onnx_export *e, int32_t joint);
-// True if e->graph has the model's own types and another graph has wider ones.
+// True if the graph has a wide graph, but e->graph is the one with the model's own types.
 bool msc_onnx__is_narrow(const struct msc_onnx_export *e);
-// Sets e->graph to the wide graph. Returns the graph before.
+// Sets e->graph to the wide graph. Returns the previous e->graph.
 const struct msc_graph *msc_onnx__widen_types(struct msc_onnx_export *e);
-// Replaces the tensor's written value by one in the type that e->graph has.
+// Replaces the value that the tensor's producer wrote by a value in the type that the tensor has in
+// e->graph.
 enum msc_status msc_onnx__typed(const char **value, struct msc_onnx_export *e, int32_t tensor);
 // Like msc_onnx__typed, for the value after an edit, which is float32.
 enum msc_status msc_onnx__typed_edit(const char **value, struct msc_onnx_export *e, int32_t tensor);
@@ -237,9 +242,11 @@ const struct msc_array *msc_onnx__stored(const struct msc_onnx_export *e, int32_
 // Call after edited outputs have been named. Gives the public name to the Cast of an output that is
 // written in float32.
 enum msc_status msc_onnx__name_wide_outputs(struct msc_onnx_export *e);
-// Call after a joint is written: adds the Casts to its public outputs.
+// Call after a joint is written. If it is written in float32 and produces outputs of the model,
+// adds a Cast from each of them to the public output.
 enum msc_status msc_onnx__cast_outputs(struct msc_onnx_export *e, const struct msc_joint *j);
-// Adds a Cast of an edited output's value to the public output, if these types differ.
+// If the value after the edit of an output has another type than the public output, adds a Cast
+// from the value to the public output.
 enum msc_status msc_onnx__cast_edited_output(bool *is_cast, struct msc_onnx_export *e,
                                              int32_t tensor, const char *value);
 

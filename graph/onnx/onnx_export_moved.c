@@ -1,10 +1,12 @@
-// Writes moves of integers, for a target that passes integers on (msc_target.pairs_moves is false).
-// A moved tensor is quantised by its producer, moved as integers and dequantised by its consumers.
+// Writes joints that move elements (slices, concatenations, transpositions) so that they move
+// integers, for targets that need no QDQ pairs around moves (msc_target.pairs_moves is false). A
+// tensor is quantised before the first move and dequantised for each consumer that does not move
+// it.
 //
-// A pair followed by moves of floats gives the same integers only if the runtime exchanges the
-// moves with the DequantizeLinear. OpenVINO 2026.4 does so. In sequences of slices and
-// concatenations (shifted windows), however, it loses the zero point and computes their consumers
-// in floats.
+// If floats were moved after a pair, a runtime would have to exchange the moves with the
+// DequantizeLinear to get integer kernels. OpenVINO 2026.4 does so. In sequences of slices and
+// concatenations (shifted windows), however, it loses the zero point and computes the consumers of
+// these joints in floats.
 #include "graph/onnx/onnx_export_form.h"
 
 struct msc_onnx_moved {
@@ -17,7 +19,7 @@ bool msc_onnx__passes_integers(const struct msc_onnx_export *e, int32_t tensor) 
     return target != NULL && !target->pairs_moves && msc_onnx__byte_edit_of(e, tensor) != NULL;
 }
 
-// Quantises a tensor that passes integers on, unless e->moved[tensor] is already set.
+// Quantises a tensor for which msc_onnx__passes_integers holds, unless e->moved[tensor] is set.
 static enum msc_status quantize_once(struct msc_onnx_export *e, int32_t tensor) {
     if (e->moved[tensor] != NULL) {
         return MSC_OK;
@@ -49,8 +51,8 @@ static bool is_data(const struct msc_graph *g, int32_t tensor) {
            msc_dtype_is_float(msc_graph_tensor(g, tensor)->dtype);
 }
 
-// Sets *all to the edit of a tensor that a joint moves. False if the tensor does not pass integers
-// on, or if its edit differs from the previous one.
+// Sets *all to the 8-bit edit of a tensor that a joint moves. False if the tensor has no such edit,
+// or if the edit differs from the edits of the joint's earlier tensors.
 static bool add_moved(const struct msc_edit **all, const struct msc_onnx_export *e,
                       int32_t tensor) {
     const struct msc_edit *edit = msc_onnx__byte_edit_of(e, tensor);

@@ -1,5 +1,5 @@
-// Writers of operators whose form in opset 21 differs from ops.def. Each has a row in the table
-// below. All other operators are written by msc_onnx__write_direct.
+// Writers of operators whose inputs or attributes in opset 21 differ from their row in ops.def.
+// Each writer has a row in the table below. msc_onnx__write_direct writes all other operators.
 #include "base/str.h"
 #include "graph/onnx/onnx_export_form.h"
 #include "graph/onnx/onnx_export_internal.h"

@@ -1,8 +1,9 @@
 // Finds the lowest opset that supports every node written, and converts the nodes to that opset.
 //
-// Writers use the forms of opset 21, which later opsets have kept. Most operators have not changed
-// since opset 13. MSC_OPSET in ops.def and the tables below list the operators that have changed. If
-// an older opset has a different form, nodes are rewritten once the model's opset is known.
+// Writers write nodes as opset 21 defines them, which is valid in later opsets, too. Most operators
+// have not changed since opset 13. MSC_OPSET in ops.def and the tables below list the operators
+// that have changed. Once the model's opset is known, nodes that an older opset defines differently
+// are rewritten.
 #include "graph/onnx/onnx_export_form.h"
 #include "graph/onnx/onnx_export_internal.h"
 
@@ -121,8 +122,8 @@ static void require_type(struct msc_onnx_export *e, enum msc_op op, int32_t tens
     require(e, is_bfloat16 && strstr(bfloat16_since_22, name) != NULL ? 22 : LEAST_OPSET);
 }
 
-// Does the pool lack a last window, because that begins in the padding? ONNX's shape inference
-// leaves it out since opset 22.
+// True if the pool omits a last window that begins in the padding. ONNX's shape inference omits
+// such a window only since opset 22.
 static bool lacks_window(const struct msc_graph *g, const struct msc_joint *j) {
     int64_t size[3], strides[3], dilation[3], padding[6];
     const struct msc_tensor *x = msc_graph_tensor(g, j->operands[0]);
@@ -155,7 +156,7 @@ void msc_onnx__require_types(struct msc_onnx_export *e, const struct msc_joint *
     }
     bool is_pool = j->n_operands > 0 && j->operands[0] != MSC_NO_ID;
     require(e, is_pool && lacks_window(e->graph, j) ? 22 : LEAST_OPSET);
-    // Before opset 23, a quantiser's input and scale have one type.
+    // Before opset 23, input and scale of QuantizeLinear must have the same type.
     bool is_mixed = j->op == MSC_OP_QUANTIZE &&
                     msc_dtype_is_float(e->graph->tensors[j->operands[0]]->tensor.dtype) &&
                     e->graph->tensors[j->operands[0]]->tensor.dtype !=

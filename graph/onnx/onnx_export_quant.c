@@ -3,9 +3,10 @@
 //
 // ONNX Runtime clamps rint(x / s) + z to the whole range of the type, MSC to [low, high]. If [low,
 // high] is narrower, a Clip of the float value before the pair enforces it. The Clip's bounds are
-// (low - z) * s and (high - z) * s. Divided by s, they are integers within one part in 2^23, which
-// at most 16 bits round to exactly low and high. Weights in 16-bit float types are stored as such;
-// activations are cast to the type and back.
+// (low - z) * s and (high - z) * s in float32. Divided by s, they may differ from low - z and
+// high - z by one part in 2^23. Because these integers have at most 16 bits, rounding still gives
+// exactly low and high. Weights in 16-bit float types are stored as such; activations are cast to
+// the type and back.
 #include "graph/onnx/onnx_export_form.h"
 
 #include "graph/target.h"
@@ -90,7 +91,7 @@ static enum msc_status round_activation(const char **out, struct msc_onnx_export
                                   MSC_DTYPE_F32);
 }
 
-// Sets the attribute `axis` of the node added last to the axis of the scales of `q`.
+// Sets the attribute `axis` of the last node to q's axis, unless q has a single scale.
 static enum msc_status put_axis(struct msc_onnx_export *e, const struct msc_quant *q) {
     return q->axis < 0 ? MSC_OK : msc_onnx__put_int(e, e->nodes[e->n_nodes - 1], "axis", q->axis);
 }

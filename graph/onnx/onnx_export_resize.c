@@ -13,8 +13,8 @@ static enum msc_status export_resize_unsupported(const struct msc_onnx_joint *j,
 // A joint that keeps the aspect ratio has both scales and sizes, but a node can have only one of
 // the two.
 struct kept_ratio {
-    bool is_told; // the scales are enough: they give exactly these sizes
-    // Otherwise, the sizes to request for the axes that share one scale. The runtime uses the
+    bool is_told; // the scales alone give exactly the joint's sizes
+    // If !is_told: the sizes to request for the axes that share one scale. The runtime uses the
     // smallest ratio of requested size to length as the scale.
     int n_axes;
     int64_t axes[MSC_MAX_DIMS], asked[MSC_MAX_DIMS];
@@ -85,8 +85,8 @@ static enum msc_status put_resize_modes(struct msc_onnx_joint *j, const char *tr
     const char *rounding = msc_joint_attr(j->joint, "rounding_method");
     bool is_nearest = strcmp(method, "nearest") == 0;
     if (strcmp(transform, "tf_half_pixel_for_nn") == 0) {
-        // Opset 13 removed tf_half_pixel_for_nn. Its coordinate is the one of half_pixel plus one
-        // half, so half_pixel with another rounding gives the same elements.
+        // Opset 13 removed tf_half_pixel_for_nn. Its coordinates are those of half_pixel plus 0.5,
+        // so half_pixel with another rounding gives the same elements.
         bool is_floor = strcmp(rounding, "floor") == 0;
         if (!is_nearest || (!is_floor && strcmp(rounding, "round_prefer_floor") != 0)) {
             return export_resize_unsupported(j, "coordinate_transformation_mode");

@@ -6,8 +6,8 @@
 // they would need a Cast before and after. Casts connect joints of different types. Weights without
 // an edit are stored in their own type.
 //
-// While a joint is written, e->graph is the graph that has the types in which it is written. Both
-// graphs have the same ids.
+// While a joint is written, e->graph is the wide graph if the joint is written in float32, else the
+// graph in the model's own types. Both graphs have the same ids.
 #include "graph/onnx/onnx_export_internal.h"
 #include "graph/wide.h"
 
@@ -21,7 +21,8 @@ static bool has_edit(const struct msc_onnx_export *e, int32_t slot) {
     return e->options->slot_edits[slot] != NULL;
 }
 
-// Marks the joints around edits. Bodies have no edits, so control flow keeps its own types.
+// Marks the joints that read an edited operand, or whose output is read under an edit. Bodies have
+// no edits, so control flow keeps its own types.
 static void mark_edited(struct msc_onnx_wide *w, const struct msc_onnx_export *e) {
     const struct msc_sites *sites = e->options->sites;
     for (int32_t i = 0; i < sites->n_slots; i++) {
@@ -49,7 +50,8 @@ static bool is_light(const struct msc_joint *j) {
            msc_op_has_trait(j->op, MSC_TRAIT_PART);
 }
 
-// True if a joint in float32, or a candidate for it, provides each operand and reads each output.
+// True if all producers of the joint's operands and all consumers of its outputs are written in
+// float32 or are candidates for float32.
 static bool is_enclosed(const struct msc_onnx_wide *w, const bool is_candidate[],
                         const struct msc_joint *j) {
     const struct msc_graph *g = w->wide;
@@ -81,7 +83,9 @@ static bool is_enclosed(const struct msc_onnx_wide *w, const bool is_candidate[]
     return true;
 }
 
-// Adds light joints between joints in float32: drops candidates until all that are left fit.
+// Also writes in float32 the element-wise joints and moves that have only float32 joints around
+// them (is_enclosed). Starts with all of them as candidates, and drops candidates until nothing
+// changes.
 static void add_light(struct msc_onnx_wide *w, bool is_candidate[]) {
     int32_t n = w->wide->n_joints;
     bool is_changed = true;
@@ -108,7 +112,8 @@ static bool is_written_wide(const struct msc_onnx_wide *w, int32_t tensor) {
     return producer != MSC_NO_ID && w->is_wide[producer];
 }
 
-// A shape is the same in both types, so its joint reads the value that exists.
+// A tensor has the same shape in both types. So a joint that reads a shape reads the value that the
+// tensor's producer writes, and needs no Cast.
 static void follow_shapes(struct msc_onnx_wide *w) {
     for (int32_t i = 0; i < w->wide->n_joints; i++) {
         const struct msc_joint *j = &w->wide->joints[i]->joint;

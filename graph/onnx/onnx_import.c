@@ -284,8 +284,9 @@ static enum msc_status read_node_inputs(struct msc_onnx_node *n) {
     return MSC_OK;
 }
 
-// Narrow floats are codes, which only quantisation operators convert. Integers of 4 and 2 bits are
-// stored as their values, but not with their bits.
+// Refuses nodes that cannot read their inputs as the graph stores them. Floats of 8 bits or fewer
+// are stored as encoded bytes, which only QuantizeLinear and DequantizeLinear convert. Integers of
+// 4 and 2 bits are stored as bytes with the same value, so BitCast would read other bits.
 static enum msc_status check_formats(const struct msc_onnx_node *n) {
     bool converts = n->rule.op == MSC_OP_QUANTIZE || n->rule.op == MSC_OP_DEQUANTIZE;
     for (int i = 0; !converts && i < n->n_inputs; i++) {
@@ -460,7 +461,7 @@ out:
     return status;
 }
 
-// Checks that every binding names a symbol or an input; otherwise it would be ignored.
+// Checks that every binding names a symbol or an input. Other bindings would have no effect.
 static enum msc_status check_bindings(struct msc_onnx_import *im) {
     const Onnx__GraphProto *g = im->proto;
     for (size_t b = 0; b < im->options->n_bindings; b++) {

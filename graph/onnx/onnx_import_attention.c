@@ -46,7 +46,8 @@ static struct msc_value *both(struct msc_attention *a, struct msc_value *x, stru
     return x == NULL ? y : MSC_COMPOSE(&a->c, MSC_OP_LOGICAL_AND, x, y);
 }
 
-// Which keys a query may see, by their positions: broadcasts to [b, h, s, t]. NULL: all.
+// A mask that is true for the keys that each query may see by their positions. It broadcasts to
+// [b, h, s, t]; NULL: all keys.
 static struct msc_value *find_visible(struct msc_attention *a) {
     struct msc_compose *c = &a->c;
     struct msc_value *visible = NULL, *key = NULL;
@@ -139,7 +140,8 @@ static bool sees_a_key(const struct msc_attention *a, const struct msc_value *bi
     return true;
 }
 
-// The softmax over the scores and the sink, without the sink.
+// Computes the softmax over the scores and the sink. Returns only the probabilities of the keys, so
+// they sum to less than 1.
 static struct msc_value *softmax_with_sink(struct msc_attention *a, struct msc_value *scores) {
     struct msc_compose *c = &a->c;
     msc_onnx__set_int(c->node, "end", 3);
@@ -152,7 +154,7 @@ static struct msc_value *softmax_with_sink(struct msc_attention *a, struct msc_v
     return msc_compose_slice(c, p, 3, 1, INT64_MAX, 1);
 }
 
-// Probabilities; those of a query that sees no key are 0.
+// The probabilities of the keys. If a query sees no key, all its probabilities are 0.
 static struct msc_value *find_probabilities(struct msc_attention *a, struct msc_value *scores,
                                             struct msc_value *bias) {
     struct msc_compose *c = &a->c;
@@ -183,8 +185,9 @@ static struct msc_value *find_scale(struct msc_attention *a, double power) {
     return msc_compose_scalar(c, a->dtype, power == 1.0 ? scale : pow(scale, power));
 }
 
-// The product of queries and keys [b, h, s, t]. Float32 scales the queries; narrower types scale
-// both by the square root, so that the scores stay in range.
+// The scaled product of queries and keys [b, h, s, t]. In float32, the queries are multiplied by
+// the scale. In narrower types, queries and keys are each multiplied by the square root of the
+// scale, so that the scores stay in range.
 static struct msc_value *find_scores(struct msc_attention *a) {
     struct msc_compose *c = &a->c;
     bool is_narrow = a->dtype != MSC_DTYPE_F32 && a->dtype != MSC_DTYPE_F64;
@@ -224,7 +227,7 @@ enum msc_status msc_attention_last(struct msc_attention *a, struct msc_value *p)
 
 // ---- ONNX's Attention -------------------------------------------------------------------------
 
-// What the node has beyond msc_attention.
+// The state of the translation: msc_attention, and the attributes that it lacks.
 struct standard {
     struct msc_attention a;
     int64_t query_heads, key_heads; // 0: not given
@@ -257,7 +260,7 @@ static enum msc_status read_attrs(struct standard *st, struct msc_onnx_node *n) 
     return MSC_OK;
 }
 
-// Appends new keys or values to earlier ones; output `output` of the node is the result.
+// Appends new keys or values to earlier ones. The result is also the node's output `output`.
 static struct msc_value *append(struct msc_attention *a, struct msc_value *x, int past,
                                 int output) {
     struct msc_onnx_node *n = a->c.node;

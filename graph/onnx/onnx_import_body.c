@@ -174,7 +174,8 @@ static enum msc_status onnx_import_body_add_joint(struct msc_onnx_node *n,
 
 // ---- If ---------------------------------------------------------------------------------------
 
-// Prefix of the names of joints in a branch, such as "if_1/then/"; bodies have the same prefixes.
+// Prefix of the names of joints in an inlined branch, such as "if_1/then/". If the branch remains a
+// body, its joints get the same prefix.
 static const char *branch_prefix(const struct msc_onnx_node *n, int32_t which) {
     struct msc_builder *b = &n->import->builder;
     const char *name = msc_onnx__joint_name(n); // includes the outer prefix
@@ -273,8 +274,9 @@ out:
 
 // ---- Loop and Scan ----------------------------------------------------------------------------
 
-// Makes lengths of states unknown if an iteration changes them. If *changed, the body must be
-// imported again. The first state is input `first_state` and output `first_output`.
+// Makes a length of a state unknown if an iteration changes it. If *changed is set to true, the
+// body must be imported again. State i is the body's input first_state + i and output first_output
+// + i.
 static enum msc_status widen_states(bool *changed, struct body *body, int n_states, int first_state,
                                     int first_output) {
     *changed = false;
@@ -302,8 +304,8 @@ static enum msc_status import_turns(struct body *body, struct captures *captures
                                     struct msc_onnx_node *n, int n_states, int first_state,
                                     int first_output) {
     bool changed = true;
-    // This terminates, because each round turns at least one number into a symbol. The last round
-    // has all captures.
+    // This terminates: each round except the last makes at least one known length unknown, or finds
+    // new captures. The last round has all captures.
     for (int round = 0; changed; round++) {
         int n_before = captures->n;
         MSC_TRY(import_body(body, captures, n));

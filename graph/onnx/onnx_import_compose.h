@@ -17,7 +17,7 @@ struct msc_compose {
     enum msc_status status; // the first failure
 };
 
-// Adds a joint with the attributes that msc_onnx__set... has set on the node; its only output.
+// Adds a joint with the attributes set by msc_onnx__set..., and returns its only output.
 struct msc_value *msc_compose_joint(struct msc_compose *c, enum msc_op op,
                                     struct msc_value *const operands[], int n_operands);
 #define MSC_COMPOSE(c, op, ...)                                                                    \
@@ -32,9 +32,9 @@ enum msc_status msc_compose_last(struct msc_compose *c, enum msc_op op,
     msc_compose_last(                                                                              \
         c, op, (struct msc_value *[]){__VA_ARGS__},                                                \
         (int)(sizeof((struct msc_value *[]){__VA_ARGS__}) / sizeof(struct msc_value *)))
-// The joints that another operator's translator adds, with these inputs in place of the node's;
-// attributes are still the node's own. `op` is the operator of that translator's rule. The last
-// joint gets the node's name.
+// Calls another operator's translator, with these inputs in place of the node's inputs, but with
+// the node's own attributes. `op` is the operator of that translator's rule. The last joint that it
+// adds gets the node's name.
 struct msc_value *msc_compose_translate(struct msc_compose *c, msc_onnx_translator translate,
                                         enum msc_op op, struct msc_value *const inputs[], int n);
 // Adds (x - mean) / sqrt(variance + epsilon) * gamma + beta over the last axis as the first output
@@ -62,7 +62,7 @@ struct msc_value *msc_compose_reshape(struct msc_compose *c, struct msc_value *x
                                       const int64_t dims[], int n);
 struct msc_value *msc_compose_permute(struct msc_compose *c, struct msc_value *x,
                                       const int64_t axes[], int n);
-// Moves the axis `from` to the place `to`; the others keep their order.
+// Moves the axis at index `from` to index `to`; the other axes keep their order.
 struct msc_value *msc_compose_move(struct msc_compose *c, struct msc_value *x, int from, int to);
 // Inserts an axis of length 1 at index `axis` of the result.
 struct msc_value *msc_compose_unsqueeze(struct msc_compose *c, struct msc_value *x, int64_t axis);
@@ -81,7 +81,7 @@ struct msc_value *msc_compose_length(struct msc_compose *c, struct msc_value *x,
 // x / sqrt(mean(x^2) + epsilon) over the axes from `first` on, computed in this type.
 struct msc_value *msc_compose_rms_norm(struct msc_compose *c, struct msc_value *x, int64_t first,
                                        float epsilon, enum msc_dtype dtype);
-// sigmoid(alpha * x), and x times that
+// The gate is sigmoid(alpha * x); Swish is x * sigmoid(alpha * x).
 struct msc_value *msc_compose_gate(struct msc_compose *c, struct msc_value *x, float alpha);
 struct msc_value *msc_compose_swish(struct msc_compose *c, struct msc_value *x, float alpha);
 

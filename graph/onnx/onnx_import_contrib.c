@@ -87,8 +87,8 @@ static enum msc_status find_activation(const struct activation **out,
 
 // ---- Products and convolutions ----------------------------------------------------------------
 
-// Swaps the last two axes. With `is_batch`, the first axis becomes the last but one before that,
-// and the axes between move to the front.
+// Applies the attributes transA and transBatchA (or transB and transBatchB) to an operand:
+// `batch_key` moves the first axis before the last one, then `key` swaps the last two axes.
 static enum msc_status turn(struct msc_value **x, struct msc_compose *c, const char *key,
                             const char *batch_key) {
     int64_t is_turned, is_batch;
@@ -104,7 +104,7 @@ static enum msc_status turn(struct msc_value **x, struct msc_compose *c, const c
     return c->status;
 }
 
-// alpha * A * B. A constant B takes the factor.
+// alpha * A * B. If B is constant, alpha is multiplied into it.
 enum msc_status msc_onnx__fused_matmul(struct msc_onnx_node *n) {
     struct msc_compose c = {.node = n};
     struct msc_value *operands[2] = {n->inputs[0], n->inputs[1]};
@@ -121,7 +121,7 @@ enum msc_status msc_onnx__fused_matmul(struct msc_onnx_node *n) {
     }
     MSC_TRY(c.status);
     if (operands[1]->constant != NULL) {
-        operands[1]->name = n->inputs[1]->name; // also of a weight that was turned or scaled
+        operands[1]->name = n->inputs[1]->name; // also if it was transposed or scaled
     }
     struct msc_value *product =
         msc_compose_translate(&c, msc_onnx__matmul, MSC_OP_MATMUL, operands, 2);
@@ -206,7 +206,7 @@ enum msc_status msc_onnx__quick_gelu(struct msc_onnx_node *n) {
     return msc_compose_end(&c, msc_compose_swish(&c, n->inputs[0], alpha));
 }
 
-// The left half of the sum times the Gelu of the right half.
+// The left half of (input + bias) times the Gelu of its right half.
 enum msc_status msc_onnx__bias_split_gelu(struct msc_onnx_node *n) {
     struct msc_compose c = {.node = n};
     struct msc_onnx_shape shape = msc_onnx__shape(n, n->inputs[0]);

@@ -32,7 +32,8 @@ static enum msc_status refuse(const struct msc_onnx_node *n, const char *name) {
                       : MSC_ONNX_UNSUPPORTED("%s is %lld, expected 0", name, (long long)value);
 }
 
-// Mask of one dimension [b] or [2 * b]: the end of the keys of each sequence, and the begin.
+// Reads a mask that holds the index after the last key of each sequence [b], followed, if
+// has_begin, by the index of each first key [2 * b]. The result is true for the keys in between.
 static struct msc_value *mask_between(struct msc_compose *c, struct msc_value *mask,
                                       struct msc_value *key, bool has_begin) {
     struct msc_value *end = mask, *begin = NULL;
@@ -51,8 +52,8 @@ static struct msc_value *mask_between(struct msc_compose *c, struct msc_value *m
     return kept;
 }
 
-// Sets what is added to the scores, given the mask and the bias of the node (NULL: none). Masks
-// are [b], [2 * b], [b, t] or [b, s, t]. Call after the keys are known.
+// Sets a->mask, which is added to the scores, to the sum of the node's mask and bias (NULL: none).
+// The mask is [b], [2 * b], [b, t] or [b, s, t]. Call after the keys are known.
 static enum msc_status set_mask(struct contrib *t, struct msc_value *mask, struct msc_value *bias) {
     struct msc_attention *a = &t->a;
     struct msc_compose *c = &a->c;
@@ -67,7 +68,7 @@ static enum msc_status set_mask(struct contrib *t, struct msc_value *mask, struc
         bool is_end = given == batch || given < 0 || batch < 0;
         if (!is_end && given != 2 * batch) {
             return MSC_ONNX_UNSUPPORTED(
-                "the mask has %lld elements for a batch of %lld, expected one or two each",
+                "the mask has %lld elements for %lld sequences, expected one or two per sequence",
                 (long long)given, (long long)batch);
         }
         kept = mask_between(c, mask, msc_attention_count(c, a->k, 2), !is_end);
@@ -94,7 +95,7 @@ static struct msc_value *append(struct msc_compose *c, struct msc_value *past,
 
 // ---- Attention --------------------------------------------------------------------------------
 
-// Divides the product with the merged weights into queries, keys and values.
+// Multiplies the input by the merged weights, and splits the result into queries, keys and values.
 static enum msc_status project(struct contrib *t) {
     struct msc_attention *a = &t->a;
     struct msc_compose *c = &a->c;
@@ -111,7 +112,7 @@ static enum msc_status project(struct contrib *t) {
     }
     if (!fits || sizes[0] + sizes[1] + sizes[2] != total) {
         return MSC_FAIL(MSC_E_FORMAT,
-                        "%lld columns of the weights are not divided among queries, "
+                        "%lld columns of the weights cannot be divided among queries, "
                         "keys and values",
                         (long long)total);
     }
@@ -127,7 +128,8 @@ static enum msc_status project(struct contrib *t) {
     return c->status;
 }
 
-// Past is [2, b, h, p, d], keys and then values; so is output 1.
+// Puts the past keys and values before the new ones. Both the past and output 1 hold keys and then
+// values: [2, b, h, p, d], where p is the number of past keys.
 static void join_past(struct msc_attention *a, struct msc_value *past) {
     struct msc_compose *c = &a->c;
     struct msc_value *keys = NULL, *values = NULL;

@@ -1,6 +1,7 @@
-// Weights of a few bits in blocks. MatMulNBits of com.microsoft becomes a `dequantize` joint with
-// `block_size` over constant codes, and a product. GatherBlockQuantized takes rows of codes, scales
-// and zero points, and dequantises these. Semantics: ONNX Runtime's documentation.
+// Operators of com.microsoft that read weights quantised in blocks, as integers of 2, 4 or 8 bits
+// (codes). MatMulNBits becomes a `dequantize` joint with `block_size` of constant codes, and a
+// product. GatherBlockQuantized becomes joints that take rows of codes, scales and zero points, and
+// a `dequantize` joint of the taken rows. Semantics: ONNX Runtime's documentation.
 #include "graph/onnx/onnx_import_compose.h"
 
 #include <assert.h>
@@ -134,7 +135,8 @@ static enum msc_status read_attrs(struct blocks *b) {
                : MSC_ONNX_UNSUPPORTED("the input g_idx is not supported; quantise without it");
 }
 
-// The scales, [rows * blocks] or [rows, blocks], as [blocks, rows]. Float zero points are alike.
+// Converts scales, or zero points that are floats, from [rows * blocks] or [rows, blocks] to
+// [blocks, rows].
 static struct msc_value *turn_parameters(struct blocks *b, int input, const char *name) {
     const struct msc_array *array = require_constant(b, input, name);
     int64_t n_blocks = (b->length + b->block_size - 1) / b->block_size;
@@ -153,7 +155,8 @@ static struct msc_value *turn_parameters(struct blocks *b, int input, const char
     return v;
 }
 
-// Zero points may be floats. Then (code - zero point) * scale is computed here, one float each.
+// The weight if the zero points are floats, which no `dequantize` joint can have: computes
+// (code - zero point) * scale for each element during the import.
 static struct msc_value *with_float_zeros(struct blocks *b, struct msc_value *codes,
                                           struct msc_value *scales, struct msc_value *zeros) {
     const int64_t dims[2] = {b->length, b->rows};
@@ -214,7 +217,8 @@ enum msc_status msc_onnx__matmul_bits(struct msc_onnx_node *n) {
 
 // ---- GatherBlockQuantized ---------------------------------------------------------------------
 
-// The tensor with the codes of its packed last axis; the tensor itself if its type has 4 bits.
+// Unpacks the codes along the last axis, which holds several per byte. If the tensor's type already
+// has 4 bits, returns the tensor unchanged.
 static struct msc_value *unpack_last(struct blocks *b, int input, const char *name,
                                      int64_t length) {
     const struct msc_array *array = require_constant(b, input, name);

@@ -1,6 +1,6 @@
 // GroupQueryAttention of com.microsoft. Semantics: ONNX Runtime's documentation and its results on
-// a CPU. Letters as in onnx_import_attention.h; p is the length of the past, and n that of the new
-// keys and values, which is also that of the queries.
+// a CPU. Letters as in onnx_import_attention.h. In addition, p is the number of past keys, and n
+// the number of new keys, which equals the number of queries.
 #include "graph/onnx/onnx_import_attention.h"
 #include "graph/onnx/onnx_import_rotary.h"
 
@@ -14,7 +14,7 @@ struct grouped {
     struct msc_value *lengths;               // [b] number of keys of each sequence
     struct msc_value *begin;                 // [b] position of the first query; NULL: 0
     bool is_appended; // the new keys follow all past ones, whatever the batch element
-    int64_t total;    // length of the present keys; -1: p + n
+    int64_t total;    // number of keys in the present (past and new); -1: p + n
 };
 
 static enum msc_status refuse_inputs(const struct msc_onnx_node *n) {
@@ -58,7 +58,7 @@ static enum msc_status read_attrs(struct grouped *g, struct msc_onnx_node *n) {
         g->heads >= 1 && g->heads <= INT32_MAX && g->key_heads >= 1 && g->key_heads <= INT32_MAX;
     if (!has_heads || is_sliding != 0) {
         return MSC_ONNX_UNSUPPORTED("num_heads is %lld, kv_num_heads %lld and "
-                                    "sliding_window_cache %lld, expected heads and 0",
+                                    "sliding_window_cache %lld, expected 1 or more heads, and 0",
                                     (long long)g->heads, (long long)g->key_heads,
                                     (long long)is_sliding);
     }
@@ -80,8 +80,8 @@ static enum msc_status read_heads(struct grouped *g) {
     int64_t n_heads = is_packed ? g->heads + 2 * g->key_heads : g->heads;
     if (shape.n_dims != 3 || shape.dims[2] < n_heads || shape.dims[2] % n_heads != 0 ||
         is_packed != (n->inputs[2] == NULL)) {
-        return MSC_FAIL(MSC_E_FORMAT, "expected queries [batch, length, heads * size], and keys "
-                                      "and values as well or neither");
+        return MSC_FAIL(MSC_E_FORMAT, "expected queries [batch, length, heads * size], and both "
+                                      "keys and values or neither");
     }
     g->size = shape.dims[2] / n_heads;
     if (!is_packed) {
@@ -106,9 +106,10 @@ static bool are_all(const struct msc_value *lengths, int64_t total) {
     return are;
 }
 
-// Finds where the new keys go. If the total length is that of the queries, the past is ignored.
-// Otherwise, the new keys of a sequence end at its length. The present keys are as many as the
-// total, or as the past if that is longer; unless both are known, the total is p + n.
+// Finds the position of the first new key of each sequence. If the total length (input 6) equals
+// the number of queries and is not below p, the past is ignored. Otherwise the last new key of a
+// sequence is at the sequence's last position (input 5). There are max(total, p) present keys; if
+// the total, p or n is unknown, there are p + n.
 static void find_begin(struct grouped *g) {
     struct msc_attention *a = &g->a;
     struct msc_compose *c = &a->c;
@@ -149,9 +150,9 @@ static void find_begin(struct grouped *g) {
     }
 }
 
-// Puts new keys or values [b, heads, n, d] behind those of the past that a sequence has. Position
-// i of the result is past[i] before the first new one, new[i - begin] from there on, and 0 after
-// the last.
+// Joins past and new keys or values [b, heads, n, d]; the past of each sequence ends at its
+// `begin`. Element i of the result is past[i] if i < begin, new[i - begin] if i < begin + n, and
+// else 0.
 static struct msc_value *join_past(struct grouped *g, struct msc_value *past, struct msc_value *x) {
     struct msc_compose *c = &g->a.c;
     if (g->past_key == NULL || g->is_appended) {
@@ -178,7 +179,7 @@ static struct msc_value *join_past(struct grouped *g, struct msc_value *past, st
         MSC_COMPOSE(c, MSC_OP_WHERE, MSC_COMPOSE(c, MSC_OP_LESS, shifted, new_length), fresh, last);
     index = MSC_COMPOSE(c, MSC_OP_WHERE, MSC_COMPOSE(c, MSC_OP_LESS, index, begin), index, fresh);
     all = msc_compose_permute(c, msc_compose_concat(c, all, zero, 2), turned, 4);
-    // Every sequence has a row of indices, also if one begin serves for all.
+    // Gives every sequence its own row of indices, even if all sequences have the same begin.
     msc_onnx__set_int(c->node, "end", 1);
     struct msc_value *dims = MSC_COMPOSE(c, MSC_OP_SHAPE_OF, x);
     dims = msc_compose_concat(c, dims, msc_compose_ints(c, (int64_t[]){1, 1}, 2), 0);
@@ -187,7 +188,7 @@ static struct msc_value *join_past(struct grouped *g, struct msc_value *past, st
     return msc_compose_permute(c, MSC_COMPOSE(c, MSC_OP_GATHER_ND, all, index), turned, 4);
 }
 
-// Positions of the new keys [b, n], or of all sequences [1, n].
+// Positions of the new keys: [b, n], or [1, n] if they are equal in all sequences.
 static struct msc_value *find_positions(struct grouped *g) {
     struct msc_compose *c = &g->a.c;
     struct msc_value *given = msc_onnx__input(c->node, 9);
@@ -216,15 +217,17 @@ static enum msc_status rotate(struct grouped *g) {
         .sine = msc_compose_unsqueeze(c, msc_compose_take(c, sine, positions, 0), 1),
     };
     if (c->status == MSC_OK && (r.size < 2 || r.size > g->size)) {
-        return MSC_FAIL(MSC_E_FORMAT, "cos_cache has %lld columns for heads of %lld elements",
-                        (long long)r.size / 2, (long long)g->size);
+        return MSC_FAIL(
+            MSC_E_FORMAT,
+            "cos_cache has %lld columns, expected 1 to half of the %lld elements of a head",
+            (long long)r.size / 2, (long long)g->size);
     }
     a->q = msc_compose_rotate(c, &r, a->q);
     a->k = msc_compose_rotate(c, &r, a->k);
     return c->status;
 }
 
-// Output 3: scores, 0 where a key is masked, or probabilities.
+// Defines output 3 if it is requested: the scores, with 0 for masked keys, or the probabilities.
 static enum msc_status show(struct grouped *g, struct msc_value *p) {
     struct msc_compose *c = &g->a.c;
     int64_t shown;

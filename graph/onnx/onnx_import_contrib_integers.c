@@ -12,8 +12,8 @@ static struct msc_value *read(struct msc_compose *c, int x) {
     return msc_compose_joint(c, MSC_OP_DEQUANTIZE, operands, operands[2] == NULL ? 2 : 3);
 }
 
-// Quantises to the type of input `like`; the scale is input `scale`, and the zero point the next
-// one (may be absent).
+// Quantises y to the type of input `like`. The scale is input `scale`; the zero point is input
+// scale + 1, which may be absent.
 static enum msc_status write(struct msc_compose *c, struct msc_value *y, int scale, int like) {
     struct msc_onnx_node *n = c->node;
     struct msc_value *operands[] = {y, n->inputs[scale], msc_onnx__input(n, scale + 1)};
@@ -28,7 +28,7 @@ enum msc_status msc_onnx__quantized_binary(struct msc_onnx_node *n) {
     return write(&c, MSC_COMPOSE(&c, n->rule.op, a, b), 6, 0);
 }
 
-// Sigmoid, LeakyRelu and Softmax. The attribute opset is that of Softmax.
+// Sigmoid, LeakyRelu and Softmax. The attribute `opset` selects the ONNX version of Softmax.
 enum msc_status msc_onnx__quantized_unary(struct msc_onnx_node *n) {
     struct msc_compose c = {.node = n};
     MSC_TRY(msc_onnx__require(n, 1 << 0 | 1 << 1 | 1 << 3));
@@ -47,7 +47,7 @@ enum msc_status msc_onnx__quantized_unary(struct msc_onnx_node *n) {
     return write(&c, MSC_COMPOSE(&c, n->rule.op, x), 3, 0);
 }
 
-// Channels that are the last axis become axis 1, and go back.
+// Move the channels from the last axis to axis 1, and back.
 static struct msc_value *channels_first(struct msc_compose *c, struct msc_value *x) {
     return msc_compose_move(c, x, msc_compose_shape(c, x).n_dims - 1, 1);
 }
@@ -70,7 +70,7 @@ enum msc_status msc_onnx__quantized_pool(struct msc_onnx_node *n) {
     return write(&c, x, 3, 0);
 }
 
-// Inputs: scale and zero point of the output, and then three for each tensor.
+// Inputs: scale and zero point of the output, and then each tensor with its scale and zero point.
 enum msc_status msc_onnx__quantized_concat(struct msc_onnx_node *n) {
     struct msc_compose c = {.node = n};
     int64_t axis;
@@ -80,7 +80,7 @@ enum msc_status msc_onnx__quantized_concat(struct msc_onnx_node *n) {
         msc_arena_array(&n->import->builder.arena, (size_t)count, sizeof(parts[0]));
     MSC_TRY(MSC_ALLOCATED(parts));
     if (n->n_inputs != 2 + 3 * count) {
-        return MSC_FAIL(MSC_E_FORMAT, "found %d inputs, expected 2 and 3 for each tensor",
+        return MSC_FAIL(MSC_E_FORMAT, "found %d inputs, expected 2, plus 3 for each tensor",
                         n->n_inputs);
     }
     for (int i = 0; i < count; i++) {
@@ -114,8 +114,8 @@ enum msc_status msc_onnx__quantized_conv(struct msc_onnx_node *n) {
 
 // ---- Products ---------------------------------------------------------------------------------
 
-// alpha * A * B + C, where C are integers in units of alpha and the scales of A and B. The output
-// is quantised if it has a scale.
+// alpha * A * B + C, where C contains integers with the scale alpha * (scale of A) * (scale of B).
+// The output is quantised if it has a scale.
 enum msc_status msc_onnx__quantized_gemm(struct msc_onnx_node *n) {
     struct msc_compose c = {.node = n};
     int64_t is_turned;
@@ -137,8 +137,8 @@ enum msc_status msc_onnx__quantized_gemm(struct msc_onnx_node *n) {
     return msc_onnx__input(n, 7) == NULL ? msc_compose_end(&c, y) : write(&c, y, 7, 0);
 }
 
-// The product of integers (`zeros` may be NULL) as floats with the scales of both factors; `bias`
-// may be NULL.
+// Multiplies integers as int32, converts the sums to floats, and multiplies these by the scales of
+// both factors. The zero points and the bias may be NULL.
 static enum msc_status multiply(struct msc_compose *c, struct msc_value *const factors[2],
                                 struct msc_value *const zeros[2], struct msc_value *const scales[2],
                                 struct msc_value *bias) {
@@ -151,7 +151,7 @@ static enum msc_status multiply(struct msc_compose *c, struct msc_value *const f
     return msc_compose_end(c, bias == NULL ? y : MSC_COMPOSE(c, MSC_OP_ADD, y, bias));
 }
 
-// A is quantised with the range that it has.
+// Quantises A at run time, with the range of its elements.
 enum msc_status msc_onnx__dynamic_matmul(struct msc_onnx_node *n) {
     struct msc_compose c = {.node = n};
     struct msc_value *a[3]; // integers, scale, zero point

@@ -33,8 +33,8 @@ enum msc_status msc_onnx__skip_rms_norm(struct msc_onnx_node *n) {
     return MSC_COMPOSE_LAST(&c, MSC_OP_MULTIPLY, x, n->inputs[2]);
 }
 
-// Words, positions and, if present, segments. Output 1 is the number of ones in each row of the
-// mask, and output 2 the sum.
+// Normalises the sum of the embeddings of words, positions and, if present, segments. Output 1 is
+// the number of ones in each row of the mask, and output 2 the sum of embeddings.
 enum msc_status msc_onnx__embed_layer_norm(struct msc_onnx_node *n) {
     struct msc_compose c = {.node = n};
     MSC_TRY(msc_onnx__require(n, 1 << 0 | 1 << 2 | 1 << 3 | 1 << 5 | 1 << 6));

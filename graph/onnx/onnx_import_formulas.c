@@ -1,6 +1,6 @@
-// Operators that ONNX added since opset 23 and that are formulas of other operators: RMS
-// normalisation, Swish, SwiGLU and causal convolution. Formulas: ONNX's specification of each
-// operator. Also attributes that older operators have since opset 23.
+// Translates operators that ONNX has had since opset 23 and that are formulas of other operators:
+// RMS normalisation, Swish, SwiGLU and causal convolution (formulas: ONNX's specification of each
+// operator). Also translates Range, an older operator that has had a new attribute since then.
 #include "graph/onnx/onnx_import_compose.h"
 
 #include <string.h>
@@ -43,8 +43,8 @@ enum msc_status msc_onnx__swiglu(struct msc_onnx_node *n) {
 
 // ---- Causal convolution -----------------------------------------------------------------------
 
-// A depthwise convolution over the earlier elements (zeros by default) and the new ones. Output 1
-// has the last elements, which are the earlier ones of the next call.
+// A depthwise convolution over the past elements (zeros by default) and the input. Output 1 has the
+// last elements of both, which are the past elements of the next call.
 enum msc_status msc_onnx__causal_conv(struct msc_onnx_node *n) {
     struct msc_compose c = {.node = n};
     const char *activation;
@@ -86,7 +86,7 @@ enum msc_status msc_onnx__causal_conv(struct msc_onnx_node *n) {
 
 // ---- Newer attributes -------------------------------------------------------------------------
 
-// Narrow floats are counted up in a wider type.
+// Range adds up float16 and bfloat16 in a wider type, float32 by default (stash_type).
 enum msc_status msc_onnx__range(struct msc_onnx_node *n) {
     int64_t stash;
     enum msc_dtype dtype = msc_onnx__shape(n, n->inputs[0]).dtype;

@@ -26,7 +26,7 @@ const Onnx__FunctionProto *msc_onnx__find_function(const struct msc_onnx_import 
     return NULL;
 }
 
-// The function's version of ONNX's operators; the model's if the function names none.
+// The opset of the function's body; if the function does not import one, the model's opset.
 static enum msc_status read_opset(int64_t *out, const Onnx__FunctionProto *f, int64_t otherwise) {
     *out = otherwise;
     for (size_t i = 0; i < f->n_opset_import; i++) {

@@ -14,9 +14,9 @@
 
 // A value of the ONNX graph, found by its name.
 struct msc_onnx_value {
-    struct msc_value *value;            // NULL: an unread initialiser, or unavailable
-    const Onnx__TensorProto *source;    // the initialiser, or NULL
-    const Onnx__NodeProto *unavailable; // the node, if the value is an unsupported extra output
+    struct msc_value *value;         // NULL: unavailable, or an initialiser that was not read yet
+    const Onnx__TensorProto *source; // the initialiser, or NULL
+    const Onnx__NodeProto *unavailable; // the node whose unsupported output this is, or NULL
     bool is_absent;                     // an optional input that the call of a function leaves out
 };
 
@@ -29,7 +29,7 @@ struct msc_onnx_capture {
 // The module of the network that computed a node; all NULL if the file does not say.
 struct msc_onnx_module {
     const char *path;  // "layer1.0.conv1"; "": the network itself
-    const char *name;  // of the node in the module
+    const char *name;  // name of the node within the module
     const char *joint; // the joint's name
 };
 
@@ -37,7 +37,7 @@ struct msc_onnx_module {
 struct msc_onnx_call {
     const Onnx__NodeProto *node;
     const Onnx__FunctionProto *function;
-    const struct msc_onnx_call *outer; // the call whose body contains this one; NULL: the model
+    const struct msc_onnx_call *outer; // the call whose body contains this call; NULL: none
     int depth;                         // 1: called by the model's graph
 };
 
@@ -59,7 +59,7 @@ struct msc_onnx_import {
     struct msc_graph_names node_names; // maps a name to the number of nodes and inputs that have it
     const char *prefix; // of joint names, while a branch or a function is inlined; or NULL
     const struct msc_onnx_call *call; // the function whose body is imported; NULL: none
-    size_t n_inlined;                 // nodes of functions so far
+    size_t n_inlined;                 // number of nodes imported from functions so far
 };
 
 #define MSC_ONNX_MAX_ATTRS 16
@@ -89,7 +89,8 @@ struct msc_onnx_node {
     int32_t n_graphs;
     const struct msc_graph *const *graphs; // bodies of the next joint
     unsigned extra_outputs;                // bit set of outputs defined by msc_onnx__define_extra
-    struct msc_value **result; // if set, takes the output of the last joint in place of the node
+    struct msc_value **result; // if set, receives the output of the last joint, which then does not
+                               // become the node's output
 };
 
 // The operators of a domain.
@@ -104,7 +105,8 @@ extern const struct msc_onnx_domain msc_onnx__contrib; // com.microsoft
 enum msc_status msc_onnx__find_rule(struct msc_onnx_rule *out, const char *domain,
                                     const char *op_type);
 
-// The rule of an operator of domain ai.onnx.ml (graph/onnx/onnx_import_ml.c); false if there is none.
+// The rule of an operator of domain ai.onnx.ml (graph/onnx/onnx_import_ml.c); false if there is
+// none.
 bool msc_onnx__find_ml_rule(struct msc_onnx_rule *out, const char *op_type);
 
 // Fails with this message, to which the caller prepends file and node.
@@ -139,8 +141,9 @@ void msc_onnx__set_ints(struct msc_onnx_node *n, const char *key, const int64_t 
 void msc_onnx__set_int(struct msc_onnx_node *n, const char *key, int64_t value);
 void msc_onnx__set_float(struct msc_onnx_node *n, const char *key, float value);
 void msc_onnx__set_bool(struct msc_onnx_node *n, const char *key, bool value);
-// Copies the attributes of `op` that ONNX also has (ops.def) from the node, unless they are already
-// set. Skips an attribute that the node lacks if MSC and ONNX have the same default.
+// Copies from the node those attributes of `op` that ONNX also has (ops.def), except for attributes
+// that are already set. For an attribute that the node lacks, sets ONNX's default if MSC's default
+// differs from it.
 enum msc_status msc_onnx__copy_attrs(struct msc_onnx_node *n, enum msc_op op);
 
 // onnx_import_weights.c: MSC_E_INVALID if a replacement weight has an unknown name, or if only
@@ -152,10 +155,11 @@ enum msc_status msc_onnx__check_weight_layers(struct msc_onnx_import *im);
 // defined.
 enum msc_status msc_onnx__find_modules(struct msc_onnx_import *im);
 
-// The node's name by its module, else in the file, with the prefix; "" if it has none.
+// The import's prefix followed by the name that the node's module gives, or else by the node's name
+// in the file; "" if the node has no name.
 const char *msc_onnx__full_name(struct msc_onnx_import *im, const Onnx__NodeProto *node);
-// The alias of a value: its name in the file, in a function with the prefix. NULL if memory is
-// short.
+// The alias of a value: its name in the file. Within a function, the import's prefix comes before
+// the name. NULL if memory is short.
 const char *msc_onnx__alias(struct msc_onnx_import *im, const char *value);
 // The joint's name: the node's name if no other node or input has it, else NULL.
 const char *msc_onnx__joint_name(const struct msc_onnx_node *n);
@@ -164,8 +168,8 @@ const char *msc_onnx__joint_name(const struct msc_onnx_node *n);
 static inline struct msc_value *msc_onnx__input(const struct msc_onnx_node *n, int i) {
     return i < n->n_inputs ? n->inputs[i] : NULL;
 }
-// MSC_E_FORMAT if one of these inputs is absent (a bit set). For operators whose optional inputs
-// precede required ones.
+// MSC_E_FORMAT if an input is absent whose bit is set in `inputs` (bit i: input i). For operators
+// with optional inputs before required ones.
 enum msc_status msc_onnx__require(const struct msc_onnx_node *n, unsigned inputs);
 // Rank, type and dims of a constant or computed value. A symbolic dim is -1.
 struct msc_onnx_shape {
@@ -197,8 +201,8 @@ enum msc_status msc_onnx__add_helper(struct msc_value **out, struct msc_onnx_nod
 enum msc_status msc_onnx__add_helpers(struct msc_value *outputs[], int n_outputs,
                                       struct msc_onnx_node *n, enum msc_op op,
                                       struct msc_value *const operands[], int n_operands);
-// Adds the joint whose outputs become the outputs of the node. If n->result is set, the first
-// output becomes that value instead, and the node has no outputs yet.
+// Adds the joint whose outputs become the outputs of the node. But if n->result is set, sets
+// *n->result to the joint's first output, and leaves the node's outputs undefined.
 enum msc_status msc_onnx__add_last(struct msc_onnx_node *n, enum msc_op op,
                                    struct msc_value *const operands[], int n_operands);
 // Like msc_onnx__add_last, but only for the first `n_outputs` outputs of the node.
@@ -208,10 +212,12 @@ enum msc_status msc_onnx__add_some(struct msc_onnx_node *n, enum msc_op op,
 // Defines `v` as output `i` of the node, in addition to the outputs of the last joint. Call before
 // adding that joint.
 enum msc_status msc_onnx__define_extra(struct msc_onnx_node *n, int i, struct msc_value *v);
-// Defines `v` as the node's first output, beside those of msc_onnx__define_extra.
+// Defines `v` as the node's first output. The only other outputs are those that
+// msc_onnx__define_extra has defined.
 enum msc_status msc_onnx__set_output(struct msc_onnx_node *n, struct msc_value *v);
 
-// *out is NULL for an optional input that the call of a function leaves out.
+// The value with this name, which an earlier node, an input, an initialiser or an enclosing graph
+// defines. *out is NULL for an optional input that the call of a function leaves out.
 enum msc_status msc_onnx__lookup(struct msc_value **out, struct msc_onnx_import *im,
                                  const char *name);
 // Finds a value by name; NULL if there is none. The pointer is valid until the next value is

@@ -97,8 +97,8 @@ enum msc_status msc_onnx__roi_align(struct msc_onnx_node *n) {
 
 // ---- Signals ----------------------------------------------------------------------------------
 
-// Before opset 20 the axis is an attribute that counts the batch axis; since then it is an
-// operand.
+// Before opset 20 the axis is an attribute with the default 1, the first axis after the batch axis.
+// From opset 20 on, it is an optional input with the default -2.
 enum msc_status msc_onnx__dft(struct msc_onnx_node *n) {
     int64_t axis;
     MSC_TRY(msc_onnx__copy_attrs(n, MSC_OP_DFT));

@@ -179,8 +179,8 @@ static enum msc_status add_mean(struct msc_value **out, struct msc_onnx_node *n,
     return msc_onnx__add_helper(out, n, MSC_OP_MEAN, &x, 1);
 }
 
-// Writes the formula that older exporters use: (x - mean) / sqrt(mean((x - mean)^2) + epsilon) *
-// scale + bias.
+// Adds the joints of the formula that older exporters write:
+// (x - mean) / sqrt(mean((x - mean)^2) + epsilon) * scale + bias.
 enum msc_status msc_onnx__layer_norm(struct msc_onnx_node *n) {
     int rank = msc_onnx__shape(n, n->inputs[0]).n_dims;
     int64_t axis;

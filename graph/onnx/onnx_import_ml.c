@@ -1,6 +1,6 @@
 // Translates the arithmetic operators of domain ai.onnx.ml, as converters of scikit-learn write
-// them. Formulas: ONNX's specification of ai.onnx.ml; where it leaves something open, the results
-// are ONNX Runtime's. Tables, trees, strings and maps are not supported.
+// them. Formulas: ONNX's specification of ai.onnx.ml, or ONNX Runtime's results if the
+// specification is ambiguous. Tables, trees, strings and maps are not supported.
 #include "graph/onnx/onnx_import_compose.h"
 
 #include <float.h>
@@ -107,7 +107,7 @@ static enum msc_status imputer(struct msc_onnx_node *n) {
     return MSC_COMPOSE_LAST(&c, MSC_OP_WHERE, is_missing, imputed, x);
 }
 
-// Elements of the last axis; a vector becomes a row.
+// Takes elements of the last axis. An input of one dimension is first made a row, [1, n].
 static enum msc_status feature_extractor(struct msc_onnx_node *n) {
     struct msc_compose c = {.node = n};
     int64_t all = -1;
@@ -140,7 +140,7 @@ static enum msc_status feature_vectorizer(struct msc_onnx_node *n) {
 struct linear {
     struct msc_compose c;
     int64_t n_rows;
-    const char *transform; // of the results
+    const char *transform; // attribute post_transform, the function applied to the results
     struct msc_value *results;
 };
 
@@ -196,7 +196,7 @@ static enum msc_status add_linear(struct linear *l) {
     return l->c.status;
 }
 
-// The joint of the transform; `attributes` of the next joint are set.
+// The operator of the transform. Also sets the attributes that its joint needs.
 static enum msc_status find_transform(enum msc_op *op, struct linear *l) {
     if (strcmp(l->transform, "SOFTMAX") == 0) {
         msc_onnx__set_int(l->c.node, "axis", -1);
@@ -222,15 +222,16 @@ static enum msc_status linear_regressor(struct msc_onnx_node *n) {
     return MSC_COMPOSE_LAST(&l.c, op, l.results);
 }
 
-// The results s of a single row as two columns: sum - s, and s.
+// Makes two columns of the results s of a single row: the first is `sum` - s, the second s.
 static struct msc_value *oppose(struct linear *l, double sum) {
     struct msc_value *total = msc_compose_scalar(&l->c, MSC_DTYPE_F32, sum);
     struct msc_value *other = MSC_COMPOSE(&l->c, MSC_OP_SUBTRACT, total, l->results);
     return msc_compose_concat(&l->c, other, l->results, 1);
 }
 
-// Output 0 is the label of the greatest score, output 1 has the scores. A single row s decides
-// between two labels by its sign; its scores are 1 - s and s, unless they are logistic.
+// Output 0 is the label of the greatest score, output 1 has the scores. With two labels there may
+// be a single row: its result s selects the second label if s > 0. The scores are then 1 - s and s,
+// or sigmoid(-s) and sigmoid(s) if the transform is LOGISTIC.
 static enum msc_status linear_classifier(struct msc_onnx_node *n) {
     struct linear l = {.c = {.node = n}};
     struct msc_compose *c = &l.c;

@@ -1,15 +1,16 @@
-// Names of joints by the modules of the network. torch's exporter writes into a node's metadata
+// Names joints after the modules of the network. torch's exporter writes into a node's metadata
 // which module computed it:
 //
 //     pkg.torch.onnx.name_scopes: ['', 'layer1', 'layer1.0', 'layer1.0.conv1', 'conv2d_1']
 //
-// The last text is the node's own name, the one before it the path of the module. The first layer
-// of a module that reads a weight takes the path as its name; so does a node that is its module's
-// only one. Other joints of the module are named "PATH/NAME".
+// The last string is the node's own name, and the string before it is the path of the module. The
+// first layer of a module that reads a weight is named PATH. A node that is the only one of its
+// module is also named PATH. Other joints of the module are named "PATH/NAME".
 //
-// The name of the weight is closer to the truth in two cases. A convolution that the exporter merged
-// with a batch normalisation has the module of the latter. A function that uses a child's weight,
-// as nn.MultiheadAttention does, has the module of the parent.
+// In two cases, the path is taken from the name of the layer's weight instead. If the exporter
+// merged a convolution with a batch normalisation, the metadata name the module of the
+// normalisation. If a module computes with the weight of a child, as nn.MultiheadAttention does,
+// the metadata name the parent.
 #include "graph/onnx/onnx_import_internal.h"
 
 #include <string.h>
@@ -27,8 +28,8 @@ static const char *find_scopes(const Onnx__NodeProto *node) {
     return NULL;
 }
 
-// Reads the next quoted text of a list as Python prints it. Returns the text that follows, or NULL
-// if there is no other text. *n is the number of bytes between the quotes.
+// Finds the next quoted string in a list as Python prints it; *n is the number of bytes between the
+// quotes. Returns the rest of the list, or NULL if it contains no quoted string.
 static const char *next_text(const char **text, size_t *n, const char *list) {
     const char *quote = strpbrk(list, "'\"");
     const char *end = quote == NULL ? NULL : strchr(quote + 1, *quote);
@@ -97,7 +98,7 @@ static const char *find_weight(struct msc_onnx_import *im, const Onnx__NodeProto
     return NULL;
 }
 
-// The length of the component at `text`, up to the next point.
+// The length of the component at `text`, up to the next dot.
 static size_t component(const char *text) {
     return strcspn(text, ".");
 }
@@ -106,8 +107,9 @@ static bool is_number(const char *text, size_t n) {
     return n > 0 && strspn(text, "0123456789") >= n;
 }
 
-// Skips the components of `path` at the start of `name`. Numbers may differ, because exporters let
-// equal blocks share one weight. Returns the rest after the next point, or NULL.
+// Skips the components of `path` at the start of `name`, and the dot after them. Returns the rest
+// of `name`, or NULL if the components differ. Components that are numbers may differ, because
+// exporters let equal blocks share one weight.
 static const char *skip_path(const char *name, const char *path, size_t n_path) {
     const char *end = path + n_path;
     while (path < end) {
@@ -123,8 +125,8 @@ static const char *skip_path(const char *name, const char *path, size_t n_path) 
     return name;
 }
 
-// Replaces the module's path by the one in the weight's name, "PATH.weight", if that is a child of
-// the module or, for a merged batch normalisation, its sibling.
+// Replaces the module's path by the path in the weight's name, "PATH.weight", if PATH is a child of
+// the module. For a merged batch normalisation, PATH must be a sibling of the module.
 static bool take_weight_path(struct msc_onnx_module *m, struct msc_arena *arena,
                              const char *weight) {
     bool is_merged = strstr(m->name, "batch_norm") != NULL;
@@ -174,7 +176,7 @@ out:
     return status;
 }
 
-// "PATH", "PATH/NAME" or "NAME"; if another node has this name, with a number.
+// "PATH", "PATH/NAME" or "NAME". Appends a number if another node has this name.
 static enum msc_status make_name(const char **out, struct msc_graph_names *taken,
                                  struct msc_arena *arena, const struct msc_onnx_module *m,
                                  bool is_owner) {

@@ -16,8 +16,9 @@ static const Onnx__AttributeProto *find_attribute(Onnx__AttributeProto *const li
     return NULL;
 }
 
-// The attribute that this one refers to: of the call, or the function's default; NULL if neither
-// exists. An attribute without a reference is returned as it is.
+// Resolves an attribute that refers to an attribute of the function: returns the attribute of the
+// call, or else the function's default, or NULL if neither exists. Returns an attribute without a
+// reference unchanged.
 static const Onnx__AttributeProto *resolve(const struct msc_onnx_call *call,
                                            const Onnx__AttributeProto *attribute) {
     while (attribute != NULL && call != NULL && attribute->ref_attr_name != NULL &&
@@ -465,7 +466,8 @@ enum msc_status msc_onnx__direct(struct msc_onnx_node *n) {
     return msc_onnx__add_some(n, n->rule.op, n->inputs, n->n_inputs, n_outputs);
 }
 
-// An Identity that makes a constant an output is kept, because every output needs a joint.
+// Keeps an Identity from a constant to an output of the graph, because a joint must produce every
+// output.
 enum msc_status msc_onnx__identity(struct msc_onnx_node *n) {
     const Onnx__GraphProto *g = n->import->proto;
     for (size_t i = 0; i < g->n_output; i++) {

@@ -1,4 +1,4 @@
-// Translates operators whose form differs in opsets before 7.
+// Translates operators whose inputs or attributes differ in opsets before 7.
 #include "graph/onnx/onnx_import_internal.h"
 
 #include <string.h>

@@ -32,7 +32,7 @@ static enum msc_status read_type(enum msc_dtype *dtype, const char **format,
                                       msc_onnx_type_name(number), (long long)type);
 }
 
-// Divisions are in float32.
+// Checks the attribute `precision` of QuantizeLinear: MSC divides by the scale in float32.
 static enum msc_status check_precision(const struct msc_onnx_node *n) {
     enum msc_dtype scale = msc_onnx__shape(n, n->inputs[1]).dtype, dtype = scale;
     const char *format;
@@ -62,7 +62,7 @@ enum msc_status msc_onnx__quantize(struct msc_onnx_node *n) {
     return MSC_OK;
 }
 
-// A product has the precision of the wider of the types of scale and output.
+// Scale and output may have different types. (q - zero point) * scale is computed in the wider one.
 enum msc_status msc_onnx__dequantize(struct msc_onnx_node *n) {
     struct msc_compose c = {.node = n};
     enum msc_dtype scale = msc_onnx__shape(n, n->inputs[1]).dtype, dtype = scale;

@@ -42,7 +42,8 @@ struct tensor {
     int rank;                // of the node's input, 3 or 4
 };
 
-// `heads` and `width` (of a head) may be 0 if they are not known.
+// Sets t->x to the node's input, with a head axis if it has none. `heads` is the number of heads
+// and `width` the size of a head; one of them may be 0 (unknown).
 static enum msc_status split(struct tensor *t, int64_t heads, int64_t width) {
     struct msc_onnx_node *n = t->c.node;
     struct msc_onnx_shape shape = msc_onnx__shape(n, n->inputs[0]);
@@ -82,7 +83,8 @@ static enum msc_status finish(struct tensor *t, struct msc_rotary *r) {
     return MSC_COMPOSE_LAST(&t->c, MSC_OP_RESHAPE, out);
 }
 
-// [max position, size / 2] at the positions; without positions, the input is [b, s, size / 2].
+// The sines or cosines of each element, with an axis for the heads. With positions, takes these
+// rows of the cache [max position, size / 2]; without, the cache is already [b, s, size / 2].
 static struct msc_value *angles(struct tensor *t, struct msc_value *cache,
                                 struct msc_value *positions) {
     if (positions != NULL) {

@@ -8,8 +8,8 @@
 #include "graph/onnx/onnx_import_compose.h"
 
 struct msc_rotary {
-    bool is_interleaved;             // pairs are neighbours, else elements of the two halves
-    int64_t size;                    // the first elements of a head, which are rotated; even
+    bool is_interleaved;             // a pair is two neighbours; false: elements i and i + size / 2
+    int64_t size;                    // number of elements rotated, at the start of a head; even
     struct msc_value *cosine, *sine; // broadcast to x's axes; [..., size / 2]
 };
 

@@ -134,7 +134,7 @@ enum msc_status msc_onnx__pad(struct msc_onnx_node *n) {
     operands[2] = msc_onnx__input(n, 2);
     double value;
     if (msc_onnx__scalar(&value, operands[2]) && msc_array_fits_float(operands[2]->constant, 0)) {
-        // The value may be infinite. In an attribute list, infinity would mean "no value".
+        // An infinite value is kept, unlike an infinite limit of Clip (set_limit).
         msc_onnx__set_float(n, "pad_value", (float)value);
         operands[2] = NULL;
     }

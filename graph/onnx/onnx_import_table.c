@@ -142,7 +142,7 @@ static bool find_standard(struct msc_onnx_rule *out, const char *op_type) {
     return false;
 }
 
-// Domains beside ONNX's own.
+// Domains in addition to ONNX's own.
 static const struct msc_onnx_domain *const domains[] = {&msc_onnx__contrib};
 
 static bool find_domain(struct msc_onnx_rule *out, const char *domain, const char *op_type) {
@@ -157,7 +157,7 @@ static bool find_domain(struct msc_onnx_rule *out, const char *domain, const cha
     return false;
 }
 
-// What to do about a node that has no rule.
+// Advice for messages about nodes that have no rule.
 static const char *advice_of(const char *domain) {
     static const struct {
         const char *domain, *advice;

@@ -63,7 +63,8 @@ static int32_t maker_of(const struct layers *l, const char *name) {
     return name == NULL ? MSC_NO_ID : msc_graph__names_find(&l->makers, name);
 }
 
-// The initialiser that holds the value's elements, possibly after moves; NULL if there is none.
+// The initialiser that holds the value's elements, found through nodes that only move or cast them;
+// NULL if there is none.
 static const Onnx__TensorProto *weight_of(const struct layers *l, const char *name) {
     static const char *const moves[] = {"Identity", "Transpose", "Cast"};
     for (size_t depth = 0; name != NULL && depth < l->g->n_node + 1; depth++) {
@@ -88,8 +89,8 @@ static int32_t layer_of(const struct layers *l, int32_t node) {
     return node;
 }
 
-// True if the node belongs to the same layer as its producer `maker`: a normalisation after a
-// layer, or an addition after a product.
+// True if the node belongs to the same layer as `maker`, which produces its input: a normalisation
+// after a convolution or product, or an addition after a product.
 static bool follows(const struct layers *l, const Onnx__NodeProto *node, int32_t maker) {
     static const char *const layers[] = {"Conv", "ConvTranspose", "Gemm", "MatMul"};
     if (is_op(node, "Add")) {

@@ -113,8 +113,8 @@ static enum msc_status copy_input(struct msc_bind *b, const struct msc_joint *j)
     return msc_builder_activation(&b->values[from], b->builder, t.alias, tensor);
 }
 
-// If consumers need the elements of an input, makes a constant with the given elements for them.
-// Consumers that read the input as data still read the input.
+// If a consumer needs the elements of an input in advance, makes a constant with the given
+// elements, which this consumer reads. Consumers that read the input as data still read the input.
 static enum msc_status copy_parameter(struct msc_bind *b, const struct msc_joint *j) {
     int32_t from = j->outputs[0];
     for (int32_t i = 0; b->is_parameter != NULL && i < b->from->n_inputs; i++) {

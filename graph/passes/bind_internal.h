@@ -14,12 +14,13 @@ struct msc_bind {
     struct msc_builder *builder;
     struct msc_value **values; // [n_tensors] new value of each tensor of `from`
     int64_t *symbols;          // [n_prims] value of each prim of `from`; -1: unbound
-    // `arrays` holds the elements of each input; NULL unless the graph is bound to arrays. The next
-    // three are [n_tensors]. The flags tell how consumers read a tensor (bind_marks.c): they need
-    // its elements (is_parameter), or read it as data (is_data). If a tensor is read in both ways,
-    // `known` holds its elements as a constant, and `values` the data.
+    // [n_inputs] elements of each input; NULL unless the graph is bound to arrays
     const struct msc_array *const *arrays;
+    // [n_tensors] set by bind_marks.c. is_parameter: a consumer needs the tensor's elements in
+    // advance. is_data: a consumer reads the tensor as data. Both may be true.
     bool *is_parameter, *is_data;
+    // [n_tensors] a constant with the tensor's elements if both flags are true; `values` then has
+    // the value that is read as data
     struct msc_value **known;
     bool keeps_symbols;  // symbols without a value remain
     bool takes_branches; // branches with a constant condition are inlined
@@ -48,8 +49,8 @@ enum msc_status msc_bind__split(struct msc_bind *b, const struct msc_joint *j);
 // lengths of the operands of an If are known, its bodies are also bound to these lengths.
 enum msc_status msc_bind__copy_bodies(struct msc_graph *bodies[2], const struct msc_bind *b,
                                       const struct msc_joint *j);
-// True if the joint needs the elements of the operand to know its output lengths or, if
-// `takes_branches`, its branch.
+// True if the joint needs the elements of the operand in advance: to infer the lengths of its
+// outputs or, if `takes_branches` is set, to select the branch of an If.
 bool msc_bind__needs_contents(const struct msc_bind *b, const struct msc_joint *j, int32_t operand);
 // Computes is_parameter and is_data of `from`, and clears `known`. `arrays` is NULL if `from` is a
 // body.

@@ -64,8 +64,8 @@ static enum msc_status keep_layout(struct msc_graph *g, int32_t tensor, const ch
     return MSC_OK;
 }
 
-// The value that a joint reads for an operand. If the joint needs the operand's elements and they
-// are known, this is a constant.
+// The value that a joint reads for an operand: a constant if the joint needs the operand's elements
+// in advance and they are known.
 static enum msc_status bind_joints_find_operand(struct msc_value **out, struct msc_bind *b,
                                                 int32_t tensor, bool needs_contents) {
     if (needs_contents && b->known != NULL && b->known[tensor] != NULL) {
@@ -79,14 +79,15 @@ static enum msc_status bind_joints_find_operand(struct msc_value **out, struct m
     return MSC_OK;
 }
 
-// Adds a copy of a joint. The copy reads the known elements of operands that determine lengths or,
-// if `is_known`, of all operands. It reads the other operands as data.
+// Adds a copy of a joint. The copy reads an operand as a constant if the operand's elements are
+// known and determine lengths, and as data otherwise. If `is_known` is set, the copy reads every
+// operand with known elements as a constant.
 static enum msc_status bind_joints_add_joint(struct msc_builder_copy *copy, struct msc_bind *b,
                                              const struct msc_joint *j, bool is_known) {
     MSC_TRY(msc_builder_copy_joint(copy, b->builder, j));
     copy->joint.name = joint_name(b, j);
     MSC_TRY(MSC_ALLOCATED(copy->joint.name));
-    // An identity that produces an output is never computed at once, because its input may become a
+    // An identity that produces an output of the graph remains a joint, even if its input becomes a
     // constant.
     copy->joint.stays = j->op == MSC_OP_IDENTITY && msc_graph_is_output(b->from, j->outputs[0]);
     for (int32_t i = 0; i < j->n_operands; i++) {

@@ -12,8 +12,8 @@
 // Inputs with more elements are always data.
 #define MSC_BIND_MAX_ELEMENTS 4096
 
-// True if the elements of this operand determine a length. This is true for all parameters except
-// floats.
+// True if the elements of this operand may determine a length. For an operand that can also be an
+// attribute, this is true unless the attribute is a float.
 static bool is_shaping(const struct msc_joint *j, int32_t operand) {
     struct msc_op_role role;
     if (!msc_op_role(j->op, operand, &role) || !role.is_attribute) {
@@ -60,9 +60,9 @@ static enum msc_status mark_bodies(struct marks *m, const struct msc_bind *b,
     return MSC_OK;
 }
 
-// If a consumer needs the elements of a joint's output, and the joint is folded when its operands
-// are known, the elements of the operands are needed. Such a joint reads data only if a consumer
-// reads its output as data.
+// Marks how a joint reads its operands. If a consumer needs the elements of the joint's output in
+// advance and the joint can be folded, the elements of its operands are also needed in advance.
+// Such a joint reads its operands as data only if another consumer reads its output as data.
 static void mark_operands(struct marks *m, const struct msc_bind *b, const struct msc_joint *j) {
     bool passes = false, is_read = false;
     for (int32_t k = 0; k < j->n_outputs; k++) {

@@ -113,8 +113,8 @@ static enum msc_status make_output(void *payload, int output, int n_dims, const 
     return MSC_OK;
 }
 
-// Creates the outputs whose lengths are known. *is_late is true if the kernel must create other
-// outputs; *done is true if the kernel can run.
+// Creates the outputs whose lengths are known. Sets *is_late to true if there are other outputs,
+// which the kernel must create, and *done to true if the kernel can run.
 static enum msc_status create_outputs(bool *done, bool *is_late, struct evaluation *e) {
     const struct msc_joint *j = e->j;
     for (int32_t i = 0; i < j->n_outputs; i++) {
@@ -143,8 +143,8 @@ static void release_all(struct msc_array *arrays[], int32_t n) {
     }
 }
 
-// Takes the outputs' elements from inference. These may be known even if operands are not, for
-// example for a shape.
+// Takes the outputs' elements from inference. Inference may know an output's elements even if the
+// operands' elements are unknown: the output of shape_of, for example.
 static enum msc_status from_inference(struct msc_array *out[], bool *done,
                                       const struct msc_graph *g, const struct msc_joint *j) {
     for (int32_t i = 0; i < j->n_outputs; i++) {
@@ -227,8 +227,9 @@ static bool is_deterministic(const struct msc_graph *g) {
     return same;
 }
 
-// A matrix of quantised weights in blocks stays quantised: as floats it would take several times
-// the memory, and its own codes could not be exported.
+// True if the joint dequantises a matrix of weights that has one scale for each block of elements.
+// Such a matrix remains quantised. As floats it would take several times the memory, and the
+// model's own integers could not be exported.
 static bool is_stored_in_blocks(const struct msc_graph *g, const struct msc_joint *j) {
     int64_t block = 0;
     return j->op == MSC_OP_DEQUANTIZE && msc_joint_attr_i64(j, "block_size", &block) && block > 0 &&

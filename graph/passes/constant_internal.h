@@ -11,12 +11,14 @@
 // of these.
 enum msc_status msc_constant_of(struct msc_array **out, const struct msc_graph *g, int32_t tensor);
 
-// Computes a joint with constant operands with its reference kernel, so that the result is bitwise
-// the same as at run time. For binding: computes only shape arithmetic, so that sites do not depend
-// on the bound lengths. The result is not computed if an operand is not constant, a shape is
-// symbolic, the kernel fails, an output would be too large, or the operator is not shape
-// arithmetic. Then *done is false, unless inference knows the result. If *done is true, the caller
-// owns `out` [n_outputs].
+// Computes the result of a joint, for binding. If *done is true, the caller owns the result, `out`
+// [n_outputs]. The result comes from the joint's reference kernel, so that it is bitwise the same
+// as at run time. The kernel runs only if
+//   - the operator is shape arithmetic, so that sites do not depend on the bound lengths
+//   - all operands are constant and all shapes are numbers
+//   - no output would be too large
+// If the kernel does not run or fails, the result is taken from inference. *done is false if
+// inference does not know the result either.
 enum msc_status msc_constant_evaluate(struct msc_array *out[], bool *done,
                                       const struct msc_graph *g, int32_t joint);
 // Like msc_constant_evaluate, but for import: computes all operators that give the same result in

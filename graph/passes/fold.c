@@ -187,8 +187,8 @@ static enum msc_status set_type(struct msc_array **array, bool *is_finite, enum 
     return MSC_OK;
 }
 
-// Stores the new bias in the old bias or, without one, in beta. If that tensor has other consumers,
-// makes a new tensor.
+// Stores the new bias in the old bias, or in beta if there is no old bias. If that tensor has other
+// consumers, makes a new tensor.
 static enum msc_status place_bias(int32_t *out, struct msc_graph *g, const struct pair *p,
                                   const struct msc_array *data) {
     *out = p->bias != MSC_NO_ID ? p->bias : p->params[1];
@@ -221,7 +221,8 @@ static enum msc_status replace_pair(struct msc_graph *g, const struct pair *p, i
     return msc_graph_remove_joint(g, old_norm);
 }
 
-// *is_folded is false if the pair remains, because its weights would overflow in their type.
+// Folds the normalisation into the convolution or linear layer. If a folded weight would overflow
+// in its type, does nothing and sets *is_folded to false.
 static enum msc_status fold_pair(bool *is_folded, struct msc_graph *g, struct pair *p) {
     struct msc_array *weight = NULL, *bias = NULL;
     enum msc_dtype dtype = g->tensors[p->weight]->tensor.dtype;

@@ -1,5 +1,5 @@
-// Derives layouts from consumers. For example, if the input of a convolution is NCHW, this
-// determines the layouts of the tensors upstream.
+// Derives layouts from consumers. For example, if the input of a convolution is NCHW, the layouts
+// of the tensors upstream follow.
 #include "graph/passes/fold_internal.h"
 
 #include "graph/graph_internal.h"

@@ -27,7 +27,7 @@ static const struct msc_tensor *get_tensor(const struct attention *a, int32_t id
     return &a->fuse->graph->tensors[id]->tensor;
 }
 
-// The tensor's only consumer; MSC_NO_ID if it has several or is an output.
+// The tensor's only consumer; MSC_NO_ID if the tensor has several consumers or is an output.
 static int32_t only_reader(const struct attention *a, int32_t tensor) {
     const struct msc_graph *g = a->fuse->graph;
     const struct msc_graph_tensor *t = g->tensors[tensor];
@@ -62,7 +62,7 @@ static int fuse_attention_find_operand(double *scale, const struct attention *a,
 }
 
 // Adds the transpositions and scalings directly upstream of `tensor` to the match. Returns the
-// tensor that the first of them reads.
+// tensor that the first joint of this chain reads; `tensor` itself if the chain is empty.
 static int32_t look_behind(struct attention *a, int32_t tensor, double *scale) {
     struct msc_match *m = &a->match;
     while (only_reader(a, tensor) != MSC_NO_ID && m->n_joints < MSC_MATCH_MOST) {

@@ -1,7 +1,7 @@
-// Replaces an Einsum of two factors by `matmul` if it is a matrix product, with permutations if its
-// axes have another order. The operands of a matrix product can be compressed, and every backend
-// has a fast kernel for it. If a factor is constant, the Einsum becomes a linear layer if possible
-// (fuse_einsum_linear.c).
+// Replaces an Einsum of two factors by `matmul` if the Einsum is a matrix product. If the axes of a
+// factor or of the result have another order than in a matrix product, permutations are added. The
+// operands of a matrix product can be compressed, and every backend has a fast kernel for it. If a
+// factor is constant, the Einsum becomes a linear layer if possible (fuse_einsum_linear.c).
 #include "graph/passes/fuse_einsum_internal.h"
 
 #include "base/str.h"
@@ -43,9 +43,9 @@ static int own_axis(const struct msc_einsum *e, const struct msc_einsum_factor *
     return own;
 }
 
-// Lists the leading axes in the output's order. One factor may lack the first of these axes; it is
-// then broadcast. False if a factor lacks a later axis, because it would need an additional axis of
-// length 1.
+// Lists the leading (batch) axes in the output's order. One factor may lack some axes at the
+// beginning of this list, because it is then broadcast. False if a factor lacks an axis after an
+// axis that both factors have, because it would need an additional axis of length 1.
 static bool order_lead(struct product *p) {
     bool is_shared = false;
     int n_lacking_a = 0, n_lacking_b = 0;
@@ -116,7 +116,7 @@ static void order_result(int64_t order[], const struct product *p) {
     }
 }
 
-// Adds a matrix product, and replaces the Einsum by a permutation of it.
+// Adds a matrix product, and replaces the Einsum by a permutation of the product's result.
 static enum msc_status replace_permuted(struct msc_fuse *f, const struct msc_match *m,
                                         int32_t einsum, struct msc_joint_spec *product,
                                         const int64_t order[], int n) {

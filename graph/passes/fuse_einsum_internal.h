@@ -14,13 +14,15 @@ struct msc_einsum_factor {
     int own;
 };
 
-// In fuse_einsum_move.c. True if the axis has the same length in both factors, which must have it.
+// Defined in fuse_einsum_move.c.
+
+// True if the axis has the same length in both factors. Both factors must have the axis.
 bool msc_einsum__same_length(const struct msc_graph *g, const struct msc_einsum_factor *a,
                              const struct msc_einsum_factor *b, int axis);
 // True if the order is 0, 1, 2, ...
 bool msc_einsum__is_in_order(const int64_t order[], int n);
-// Adds a joint called "near/what" with `list` as its attribute ("shape" or "axes"). *tensor is the
-// joint's input on entry and the joint's output on return.
+// Adds a joint called "<near>/<what>" with `list` as its attribute ("shape" or "axes"). *tensor is
+// the joint's input on entry and the joint's output on return.
 enum msc_status msc_einsum__move(int32_t *tensor, struct msc_graph *g, enum msc_op op,
                                  const char *near, const char *what, const int64_t list[], int n);
 // Permutes the axes of a tensor that the joint `einsum` reads; other consumers are not affected. A
@@ -39,8 +41,9 @@ enum msc_status msc_einsum__replace_weight(int32_t *out, struct msc_graph *g, in
                                            int32_t reader, const char *layout,
                                            const struct msc_array *data);
 
-// In fuse_einsum_linear.c. Replaces an Einsum of a constant and another factor by a linear layer if
-// they share no axis of the output. Axes may have any order, and any number of axes may be summed.
+// Defined in fuse_einsum_linear.c. Replaces an Einsum of a constant and another factor by a linear
+// layer if the two share no axis of the output. Axes may have any order, and any number of axes may
+// be summed.
 enum msc_status msc_fuse__einsum_linear(bool *done, struct msc_fuse *f, const struct msc_match *m,
                                         int32_t einsum, const struct msc_einsum *e,
                                         const struct msc_einsum_factor *a,

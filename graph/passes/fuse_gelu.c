@@ -13,7 +13,7 @@
 #define TANH_OF_PRODUCT                                                                            \
     "tanh(multiply(multiply(x, 0.79788456), add(multiply(multiply(x, 0.044715), x), 1)))"
 
-// The places at which exporters multiply by one half.
+// x * (1 + inner) / 2, with the factor 1/2 at every place where exporters put it.
 #define FORMS(inner)                                                                               \
     "multiply(multiply(x, add(" inner ", 1)), 0.5)", "divide(multiply(x, add(" inner ", 1)), 2)",  \
         "multiply(multiply(x, 0.5), add(" inner ", 1))",                                           \

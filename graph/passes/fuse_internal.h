@@ -37,23 +37,24 @@ struct msc_fuse_options {
 };
 enum msc_status msc_fuse_all(struct msc_graph *g, const struct msc_fuse_options *options);
 
-// In fuse_common.c. Finds the first of `n` patterns that matches and ends at the joint; false if
-// there is none.
+// Defined in fuse_common.c.
+
+// Finds the first of `n` patterns that matches and ends at the joint; false if there is none.
 bool msc_fuse__find(struct msc_match *m, const struct msc_fuse *f, const char *const patterns[],
                     size_t n, int32_t joint);
 // True if the tensor is float and has the same shape as the joint's output.
 bool msc_fuse__same_shape(const struct msc_fuse *f, int32_t tensor, int32_t joint);
-// Replaces the joints of the match by a new joint. `spec` has its operands and attributes. It takes
-// the name, scope and alias of the joint `place`.
+// Replaces the joints of the match by a new joint. `spec` has the operands and attributes of the
+// new joint. Name, scope and alias are taken from the joint `place`.
 enum msc_status msc_fuse__replace(struct msc_fuse *f, const struct msc_match *m, int32_t place,
                                   struct msc_joint_spec *spec);
-// In fuse_body.c. Like msc_fuse__replace, but the joints of the match become the body of the new
-// joint, which takes the name of the last of them. The operands of the new joint are `inputs` [n],
-// given with their names in the body, then the other tensors that the match reads. Does nothing and
-// leaves *done false if an operand is a weight, if the match itself produces one of `inputs`, or if
-// a length of the result would become unknown.
+// Defined in fuse_body.c. Like msc_fuse__replace, but the joints of the match become the body of
+// the new joint. The new joint takes the name of the last joint of the match. Its operands are
+// first `inputs` [n], then the other tensors that the match reads. Does nothing and leaves *done
+// false if an operand is a weight, if the match itself produces one of `inputs`, or if a length of
+// the result would become unknown.
 struct msc_fuse_input {
-    const char *name;
+    const char *name; // name of the input in the body
     int32_t tensor;
 };
 enum msc_status msc_fuse__hold(bool *done, struct msc_fuse *f, const struct msc_match *m,

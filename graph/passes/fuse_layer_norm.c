@@ -1,5 +1,5 @@
-// Fuses (x - mean) / sqrt(variance + epsilon) * gamma over the last axes into nn.layer_norm, and
-// then a constant that is added to the result into its beta.
+// Fuses (x - mean) / sqrt(variance + epsilon) * gamma over the last axes into nn.layer_norm. If a
+// constant is added to the result, the constant then becomes beta of the nn.layer_norm.
 #include "graph/passes/fuse_internal.h"
 
 #include "base/str.h"
@@ -19,8 +19,8 @@ static const char *const patterns[] = {FORMS(DEVIATION), FORMS(DEVIATION_BY_PROD
 
 static const char *const shifted[] = {"add(y:nn.layer_norm[center=0](x, $gamma), $beta)"};
 
-// The first of the axes that a mean reduces, if these are the last axes and keepdims is true; else
-// -1.
+// The first axis that a mean reduces. -1 if the reduced axes are not the tensor's last axes, or
+// keepdims is false.
 static int first_axis(const struct msc_joint *mean, int n_dims) {
     int64_t axes[MSC_MAX_DIMS];
     bool is_kept = false, is_axis[MSC_MAX_DIMS] = {false};

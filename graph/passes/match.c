@@ -196,8 +196,8 @@ static bool holds_joint(const struct msc_match *m, int32_t joint) {
     return false;
 }
 
-// True if only the first joint's output is an output of the graph or read by joints outside the
-// match.
+// True if the match can be replaced: except for the first joint, no joint's output is read outside
+// the match or is an output of the graph.
 static bool is_closed(const struct msc_match *m) {
     for (int i = 1; i < m->n_joints; i++) {
         int32_t output = m->graph->joints[m->joints[i]]->outputs[0];

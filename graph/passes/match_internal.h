@@ -1,4 +1,4 @@
-// Matches patterns of joints, which are written as text, in a graph.
+// Finds joints in a graph that match a pattern. Patterns are written as text:
 //
 //     "multiply(x, add(erf(divide(x, 1.4142135)), 1))"
 //

@@ -344,8 +344,8 @@ static enum msc_status prune_plain(struct msc_graph **out, const struct msc_grap
     return status;
 }
 
-// Converts replaced elements to the types of the weights in `own`. Each entry of `to` is one
-// reference.
+// Converts replaced elements to the types of the weights in `own`. The caller owns the arrays in
+// `to`; entries without replaced elements do not change.
 static enum msc_status convert_elements(struct msc_array *to[], const struct msc_graph *own,
                                         const struct msc_array *const from[]) {
     for (int32_t i = 0; from != NULL && i < own->n_tensors; i++) {

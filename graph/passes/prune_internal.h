@@ -19,16 +19,19 @@ static inline int64_t msc_prune__count(const struct msc_prune *p, int32_t tensor
                                        int64_t end) {
     return msc_channels_count(p->channels, tensor, axis, end, p->is_gone);
 }
-// In prune_elements.c. Remaining lengths of a tensor; -1 for symbolic lengths.
+// Defined in prune_elements.c.
+
+// Remaining lengths of a tensor; -1 for symbolic lengths.
 void msc_prune__dims(int64_t dims[MSC_MAX_DIMS], const struct msc_prune *p, int32_t tensor);
 bool msc_prune__is_cut(const struct msc_prune *p, int32_t tensor, int axis);
-// Copies the parts of x whose index along `axis` remains on axis `of_axis` of `tensor`.
+// Copies x with only some of the indices along `axis`: those that remain on axis `of_axis` of
+// `tensor`.
 enum msc_status msc_prune__cut_axis(struct msc_array **out, const struct msc_channels *channels,
                                     const bool is_gone[], int32_t tensor, int of_axis,
                                     const struct msc_array *x, int axis);
 
-// In prune_attrs.c. Adjusts attributes with lengths or positions on pruned axes. Removes operands
-// that these attributes replace.
+// Defined in prune_attrs.c. Adjusts attributes with lengths or positions on pruned axes. Removes
+// operands that these attributes replace.
 enum msc_status msc_prune__attrs(struct msc_builder_copy *copy, struct msc_prune *p,
                                  const struct msc_joint *j);
 

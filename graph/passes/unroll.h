@@ -1,11 +1,12 @@
-// Repeats a bound graph for consecutive chunks. A result of one chunk (the state of a recurrent
-// network) is an input of the next chunk. Weights and constants exist once. Other joints exist once
-// for each chunk: in the first as "conv", in the second as "chunk_1/conv", and so on.
+// Unrolls a network that processes a long signal in chunks: repeats a bound graph for consecutive
+// chunks. A result for one chunk (the state of a recurrent network) is an input for the next chunk.
+// Weights and constants exist once. Other joints exist once for each chunk: for the first as
+// "conv", for the second as "chunk_1/conv", and so on.
 //
-//     inputs of the graph    in the unrolled graph
-//     chunked                [n_chunks, d0, d1, ...], one entry for each chunk
-//     fed by a state         [d0, d1, ...] for the first chunk
-//     others                 [d0, d1, ...], read by all chunks
+//     input of the graph       shape of the input in the unrolled graph
+//     chunked                  [n_chunks, d0, d1, ...], one entry for each chunk
+//     state                    [d0, d1, ...], the state before the first chunk
+//     other                    [d0, d1, ...], read by all chunks
 //
 //     struct msc_unroll u = {.n_chunks = 20, .is_chunked = chunked, .state_of = states, ...};
 //     MSC_TRY(msc_graph_unroll(&unrolled, g, &u));
@@ -28,7 +29,7 @@ struct msc_unroll {
 };
 
 struct msc_unrolled {
-    struct msc_graph *graph; // outputs: those of each chunk, then the gathered tensors
+    struct msc_graph *graph; // outputs: the outputs of each chunk, then the gathered tensors
     int32_t *gathered;       // [n_gathered] tensor ids
     int32_t *joints;         // [n_joints] id of the joint in the original graph, or MSC_NO_ID
     int32_t *chunks;         // [n_joints] chunk of the joint; 0 for shared joints

@@ -188,9 +188,10 @@ void msc_log_run(float out[], const float x[], int64_t n) {
     log_clones(out, x, n);
 }
 
-// The unevaluated sum high + low with |low| at most half a unit of high: about 48 bits (T. J.
-// Dekker, 1971). The exponent y * log2(x) can reach 150, and its absolute error becomes the
-// relative error of the result. With a single float, eight bits of the result would be lost.
+// The unevaluated sum high + low. |low| is at most half a unit in the last place of high, so the
+// sum has about 48 bits (T. J. Dekker, 1971). The exponent y * log2(x) can reach 150, and its
+// absolute error becomes the relative error of the result. With a single float, eight bits of the
+// result would be lost.
 struct pair {
     float high;
     float low;
@@ -304,7 +305,7 @@ float msc_powf(float x, float y) {
     return signbit(x) && is_odd ? -result : result;
 }
 
-// Is x^y the result of pow_positive? The other cases of msc_powf are exceptions.
+// True if msc_powf computes x^y with pow_positive. All other cases are exceptions.
 MSC_INLINE bool is_plain_power(float x, float y) {
     bool is_plain_x = x > 0.0f && x < INFINITY && x != 1.0f;
     bool is_short = y == 0.0f || y == 0.5f || y == 1.0f || y == 2.0f || y == 3.0f;
@@ -313,7 +314,8 @@ MSC_INLINE bool is_plain_power(float x, float y) {
 
 enum { POWER_BLOCK = 256 };
 
-// Computes up to POWER_BLOCK powers as if all were plain; returns the number of those that are not.
+// Computes up to POWER_BLOCK powers with pow_positive. Returns the number of exceptions (see
+// is_plain_power), which must be computed again.
 MSC_SIMD static int power_clones(float out[], const float x[], const float y[], int n) {
     int n_exceptions = 0;
 #pragma omp simd reduction(+ : n_exceptions)

@@ -14,7 +14,7 @@ float msc_logf(float x); // for x > 0; 0 gives -inf, negative x gives NaN
 float msc_tanhf(float x);
 float msc_erff(float x);
 float msc_sigmoidf(float x);      // 1 / (1 + exp(-x)) without overflow
-float msc_powf(float x, float y); // exact for y = 0.5, 1, 2, 3; otherwise y log x has 48 bits
+float msc_powf(float x, float y); // from y * log(x) in 48 bits, except for y = 0.5, 1, 2, 3
 
 // Like the functions above, for contiguous arrays of n elements; vectorised. out may equal x.
 void msc_exp_run(float out[], const float x[], int64_t n);

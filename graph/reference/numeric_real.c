@@ -155,7 +155,7 @@ static inline double atan_quotient(double p, double q) {
     double above = is_large ? -q : is_middle ? p - q : p;
     double below = is_large ? p : is_middle ? p + q : q;
     double first = is_large ? 1.57079632679489661923 : is_middle ? 0.78539816339744830962 : 0.0;
-    // Odd and even terms of the series apart, so that their operations overlap.
+    // Sums odd and even terms of the series separately, so that their operations overlap.
     double t = above / below, z = t * t, w = z * z;
     double even = 1.0 / 23.0, odd = 1.0 / 25.0;
     even = even * w + 1.0 / 19.0;

@@ -1,8 +1,8 @@
 // Reference kernels: one plain C function per operator, which defines the operator's results for
 // all other kernels. Each is a straight loop in the order of the ONNX specification's formula,
-// single-threaded, in the plain layout, for all data types that the operator table allows.
-// Reference kernels fold constants, are the fallback of the `cpu` backend, and are the ground truth
-// in tests.
+// single-threaded, in the plain (row-major) layout, for all data types that the operator table
+// allows. Reference kernels fold constants, are the fallback of the `cpu` backend, and are the
+// ground truth in tests.
 //
 // Order of float32 arithmetic, with each step rounded: a sum starts at 0 and adds one product after
 // another. The outermost loop is over input channels, then kernel planes, rows and columns. The
@@ -22,8 +22,10 @@
 // Limits that stop a run which would otherwise not end or use too much memory.
 struct msc_reference_limits {
     const struct msc_cancel *cancel; // checked before every joint; fails with MSC_E_CANCELLED
-    uint64_t memory_bytes; // limit of the caller's meter on process memory (data/array.h); 0: none
-    int64_t max_turns;     // iterations of a Loop without a count; 0: MSC_REFERENCE_MAX_TURNS
+    // A run fails if the process memory that the caller's meter counts (data/array.h) exceeds this
+    // limit; 0: no limit.
+    uint64_t memory_bytes;
+    int64_t max_turns; // most iterations of a Loop without a count; 0: MSC_REFERENCE_MAX_TURNS
 };
 // Loops of real networks have at most a few thousand iterations. A Loop's count of 2^31 or more is
 // not used as a limit, because exporters write it for "unlimited".
@@ -60,8 +62,8 @@ struct msc_reference_run {
     const struct msc_array *const *arrays;
     size_t n_wanted;
     const int32_t *wanted; // tensor ids
-    // Optional: returns in *out the array that a joint reads in place of `array`, its operand
-    // `operand`. The run releases *out.
+    // Optional. Operand number `operand` of the joint is `array`. Sets *out to the array that the
+    // joint reads instead. The run releases *out.
     enum msc_status (*read)(void *payload, struct msc_array **out, const struct msc_joint *joint,
                             int32_t operand, const struct msc_array *array);
     void *payload;

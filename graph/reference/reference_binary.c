@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-// Is fmod(a, b) the remainder of an exact quotient below 2^29 in double?
+// True if |a / b| is below 2^29 and b is finite. Then plain_mod computes fmod(a, b) exactly.
 static inline bool is_plain_mod(float a, float b) {
     double quotient_limit = 536870912.0 * fabs((double)b);
     return fabs((double)a) < quotient_limit && fabsf(b) < INFINITY;
@@ -36,7 +36,8 @@ MSC_SIMD static void run_mod(float *out, const float *a, const float *b, int64_t
     }
 }
 
-// The remainder of a / b with the sign of b, also if it is 0. Exact, except for the addition.
+// The remainder of a / b with the sign of b; a remainder of 0 has this sign, too. Exact, except for
+// the addition.
 static float floor_modf(float a, float b) {
     float rest = fmodf(a, b);
     return rest == 0.0f ? copysignf(0.0f, b) : (rest < 0.0f) != (b < 0.0f) ? rest + b : rest;
@@ -144,8 +145,8 @@ static int64_t floor_mod_int(int64_t a, int64_t b) {
     return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
 }
 
-// Logical and bit operations. A right shift fills with the sign. A shift by a negative number, or
-// by 64 or more, leaves only what it fills with.
+// Logical and bit operations. A right shift shifts in copies of the sign bit. A shift by a negative
+// number, or by 64 or more, shifts out all bits.
 static int64_t one_bitwise(enum msc_op op, int64_t a, int64_t b) {
     uint64_t x = (uint64_t)a, y = (uint64_t)b;
     switch (op) {
@@ -280,8 +281,8 @@ MSC_SIMD static void run_compare(enum msc_op op, uint8_t *restrict out, const vo
 
 #undef COMPARE
 
-// Logical and bit operations on rows of adjacent bytes. Bools are 0 or 1, so both are the same.
-// False for other rows.
+// Logical and bit operations on rows of adjacent bytes. Bools are 0 or 1, so a logical operation is
+// the bit operation of the same name. False for other operations.
 MSC_SIMD static bool run_bytes(enum msc_op op, uint8_t *restrict out, const uint8_t *restrict a,
                                const uint8_t *restrict b, int64_t n) {
     switch (op) {
@@ -308,8 +309,8 @@ MSC_SIMD static bool run_bytes(enum msc_op op, uint8_t *restrict out, const uint
     }
 }
 
-// Rows of int32 in int32; the low bits of sums and products are those of int64. One operand may be
-// a repeated number. False for other operations.
+// Computes rows of int32 in int32 arithmetic. The results are the low 32 bits of those of int64
+// arithmetic. If `is_number`, b[0] is used for all elements. False for other operations.
 MSC_SIMD static bool run_int32(enum msc_op op, int32_t *restrict out, const int32_t *restrict a,
                                const int32_t *restrict b, int64_t n, bool is_number) {
 #define EACH(expression)                                                                           \
@@ -339,7 +340,7 @@ MSC_SIMD static bool run_int32(enum msc_op op, int32_t *restrict out, const int3
 #undef EACH
 }
 
-// Runs a row of one of the loops above. False if it has none.
+// Computes a row with run_bytes or run_int32. False if neither can compute it.
 static bool run_whole_row(enum msc_op op, const struct msc_view *out, const struct msc_view *a,
                           const struct msc_view *b, const struct msc_walk *w) {
     int64_t to = w->offsets[0], x = w->offsets[1], y = w->offsets[2];

@@ -145,8 +145,8 @@ static void slices_finish(struct slices s[], int n) {
     msc_free(s);
 }
 
-// Copies a slice to position `at` of `n` along `axis` of `out`. The other axes of `out` equal the
-// slice's.
+// Copies a slice to position `at` of `n` along `axis` of `out`. Without this axis, `out` has the
+// shape of the slice.
 static void lay_slice(char *out, const struct msc_array *slice, int64_t at, int64_t n, int axis) {
     int64_t outer = msc_dims_product(axis, msc_array_dims(slice));
     int n_inner = msc_array_n_dims(slice) - axis;
@@ -248,7 +248,8 @@ static enum msc_status loop_turn(struct loop *l, const struct msc_joint *joint, 
     return MSC_OK;
 }
 
-// Maximum number of iterations. *is_counted: the maximum is the joint's own count, not a limit.
+// Maximum number of iterations. Sets *is_counted to true if the maximum is the joint's own count,
+// and to false if it is a limit.
 static enum msc_status most_turns(int64_t *most, bool *is_counted,
                                   const struct msc_reference_call *call) {
     int64_t count = INT64_MAX, limit = call->limits ? call->limits->max_turns : 0;

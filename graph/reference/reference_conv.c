@@ -3,8 +3,9 @@
 #include "base/alloc.h"
 
 // Computes a convolution in tiles of up to MSC_DOT_WIDTH output positions. The elements that each
-// tap reads are gathered into columns, with 0 for padding. Each output channel is then a sum of
-// products along the columns. Padding adds 0 * w, which changes no bit of a finite sum.
+// tap (position of the kernel) reads are gathered into columns, with 0 for padding. Each output
+// channel is then a sum of products along the columns. Padding adds 0 * w, which changes no bit of
+// a finite sum.
 
 // The `n` output positions of one tile, one per column.
 struct tile {
@@ -26,8 +27,8 @@ static void tile_positions(struct tile *t, const struct msc_window *w, int64_t f
     }
 }
 
-// For each tap and position, the offset of the element read within one input channel, [taps,
-// MSC_DOT_WIDTH]; -1 outside the input.
+// Computes offsets [taps, MSC_DOT_WIDTH]: for each tap and output position, the offset of the
+// element that is read, relative to the input channel; -1 outside the input.
 static void tap_offsets(int64_t offsets[], const struct msc_conv *c, const struct tile *t) {
     const struct msc_window *w = &c->window;
     int64_t taps = w->kernel[0] * w->kernel[1] * w->kernel[2];

@@ -24,12 +24,13 @@ void msc_reference__dot_tile(float out[MSC_DOT_WIDTH], const float a[], int64_t 
 }
 
 enum { LANES = 16, VECTORS = MSC_DOT_WIDTH / LANES };
-// Lanes in memory of any alignment, so that sums of several rows stay in registers.
+// A vector of floats, and the same vector in memory of any alignment. Sums in variables of type
+// `lanes` remain in registers.
 typedef float lanes __attribute__((vector_size(LANES * sizeof(float))));
 typedef float lanes_at
     __attribute__((vector_size(LANES * sizeof(float)), aligned(sizeof(float)), may_alias));
 
-// The number of rows is a compile-time constant.
+// Callers pass a constant number of rows, so that the compiler unrolls the loops over rows.
 MSC_INLINE void dot_rows(float out[], const float a[], int64_t a_row, int64_t step,
                          const float tile[], int64_t depth, int rows) {
     lanes sums[MSC_DOT_ROWS][VECTORS] = {{{0}}};

@@ -9,7 +9,7 @@
 
 struct product {
     struct msc_einsum e;
-    int64_t lengths[MSC_EINSUM_AXES]; // of the named axes
+    int64_t lengths[MSC_EINSUM_AXES]; // length of each axis of the equation
     int64_t strides[MSC_EINSUM_OPERANDS][MSC_EINSUM_AXES];
     int n_operands;
 };
@@ -79,8 +79,9 @@ static enum msc_status product_init(struct product *p, const struct msc_referenc
 
 // ---- Two operands of float32 ------------------------------------------------------------------
 
-// The axes as those of a stack of matrix products: axes of the output that both operands have
-// (batch), only the first (rows) or only the second (columns), and summed axes.
+// The equation as a stack of matrix products. An axis of the output is a batch axis if both
+// operands have it, a row axis if only the first has it, and a column axis if only the second has
+// it.
 enum axis_kind { BATCH, ROW, COLUMN, SUMMED };
 
 static enum axis_kind kind_of(const struct product *p, int axis) {
@@ -123,7 +124,8 @@ static enum msc_status positions_init(struct positions *out, struct msc_arena *a
     return MSC_OK;
 }
 
-// Multiplies tile by tile of columns; sums are added in the order of the summed axes.
+// Multiplies one tile of MSC_DOT_WIDTH columns after another. Products are added in the order of
+// the summed axes.
 static void multiply_positions(float *out, const float *a, const float *b,
                                const struct positions by_kind[4], float *row, float *tile) {
     const struct positions *rows = &by_kind[ROW], *columns = &by_kind[COLUMN];

@@ -16,7 +16,7 @@ enum msc_status msc_reference__affine_grid(const struct msc_reference_call *call
     for (int64_t i = 0; i < out->dims[0] * points; i++) {
         double at[4] = {0, 0, 0, 0};
         int64_t rest = i % points;
-        for (int a = n - 1; a >= 0; a--) { // the last axis is stored first
+        for (int a = n - 1; a >= 0; a--) { // a point's coordinates begin with the last axis
             int64_t length = out->dims[a + 1], k = rest % length;
             double span = align_corners ? (double)(length - 1) : (double)length;
             double first = align_corners ? -1 : -1 + 1 / (double)length;
@@ -175,7 +175,8 @@ static double reference_image_sample(const struct msc_view *x, int64_t base, dou
     return sum;
 }
 
-// The product of one tap of one input channel at an output position.
+// The contribution of one tap (kernel position) of one input channel to the output at position
+// `at`.
 static double deform_tap(const struct msc_reference_call *call, const struct deform *d,
                          int64_t batch, int64_t channel, const int64_t at[2], const int64_t k[2]) {
     const struct msc_view *x = &call->operands[0], *w = &call->operands[1];

@@ -26,14 +26,16 @@ static void copy_elements(const struct msc_view *to, int64_t at, const struct ms
     }
 }
 
-// A walk over the elements of `indices`, row by row. An element selects the place in `x` with its
-// own position, except that the index replaces the coordinate along `axis`.
+// A walk over the elements of `indices`, row by row. Each element of `indices` selects an element
+// of `x`. The offset of the selected element in `x` is called its place. The selected element has
+// the same coordinates as the element of `indices`, except along `axis`, where the coordinate is
+// the index.
 struct places {
     const struct msc_reference_call *call;
     const struct msc_view *indices;
     int axis;
-    int64_t length, step;             // of x along `axis`
-    struct msc_walk walk;             // views: indices, x without `axis`
+    int64_t length, step;             // length and stride of x along `axis`
+    struct msc_walk walk;             // over `indices`, and over x with stride 0 along `axis`
     int64_t row[MSC_REFERENCE_CHUNK]; // places of elements of the current row
 };
 
@@ -50,7 +52,7 @@ static void places_init(struct places *p, const struct msc_reference_call *call,
     msc_reference__walk_add(&p->walk, strides);
 }
 
-// Sets n places. False if an index is out of range.
+// Computes row[0] to row[n - 1] from n indices. False if an index is out of range.
 MSC_SIMD static bool find_row(struct places *p, const int64_t indices[], int64_t first, int64_t n) {
     int64_t length = p->length, step = p->step, stride = p->walk.steps[1], n_wrong = 0;
     for (int64_t k = 0; k < n; k++) {
@@ -61,7 +63,7 @@ MSC_SIMD static bool find_row(struct places *p, const int64_t indices[], int64_t
     return n_wrong == 0;
 }
 
-// Finds the places of elements i ... i + n - 1 of the current row.
+// Finds the places for n elements of the current row, starting at element i.
 static enum msc_status places_find(struct places *p, int64_t i, int64_t n) {
     const struct msc_walk *w = &p->walk;
     union msc_reference_chunk buffer;
@@ -250,8 +252,8 @@ enum msc_status msc_reference__scatter_nd(const struct msc_reference_call *call)
     return MSC_OK;
 }
 
-// Writes the updates of each sample of the batch along `axis`, from its index on (0 by default).
-// Positions wrap around if the mode is circular.
+// Writes the updates of each sample of the batch along `axis`. They begin at the sample's index (0
+// by default). Positions wrap around if the mode is circular.
 enum msc_status msc_reference__tensor_scatter(const struct msc_reference_call *call) {
     const struct msc_view *updates = &call->operands[1], *out = &call->outputs[0];
     bool is_circular = strcmp(msc_reference__get_text(call, "mode"), "circular") == 0;
@@ -289,7 +291,7 @@ enum msc_status msc_reference__one_hot(const struct msc_reference_call *call) {
     int64_t depth = out->dims[axis];
     int64_t inner = msc_dims_product(out->n_dims - axis - 1, out->dims + axis + 1);
     int64_t n = msc_view_n_elements(out), n_indices = msc_view_n_elements(indices);
-    // The off values: one element, then copies of what is there, twice as many each time.
+    // Writes one off value, then copies all elements written so far until the output is full.
     for (int64_t have = 0; have<n; have += have> 0 ? have : 1) {
         const struct msc_view *from = have > 0 ? out : values;
         copy_elements(out, have, from, 0, have == 0 ? 1 : n - have < have ? n - have : have);

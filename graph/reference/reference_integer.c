@@ -9,8 +9,8 @@
 #include <math.h>
 #include <string.h>
 
-// The zero point of element i. The operand has one zero point per element or a single one; it may
-// be absent, which means 0.
+// The zero point of element i. The operand at this position has one zero point for each element or
+// a single one; an absent operand means 0.
 static int64_t zero_of(const struct msc_reference_call *call, int position, int64_t i) {
     if (!msc_reference__has(call, position)) {
         return 0;
@@ -220,7 +220,8 @@ static void reference_integer_multiply(const struct msc_reference_call *call,
 
 // ---- Products of bytes ------------------------------------------------------------------------
 
-// Terms of a sum that float32 holds exactly: each is below 2^16, as zero points are bytes, too.
+// Maximum number of products of two bytes, zero points subtracted, whose sum is exact in float32:
+// each product is below 2^16 in magnitude, and float32 holds all integers up to 2^24.
 enum { EXACT_TERMS = 256 };
 
 static bool is_byte(enum msc_dtype dtype) {
@@ -281,8 +282,8 @@ static void load_bytes(const struct byte_product *w, const struct msc_reference_
     }
 }
 
-// round(sum * scale) + zero point, half to even, limited to low ... high, as the low byte. The
-// float32 numbers are those of store_quantized.
+// round(sum * scale) + zero point, half to even, clamped to [low, high], stored as a byte. Rounds
+// in float32 at the same steps as store_quantized.
 MSC_SIMD static void store_bytes(uint8_t *restrict out, const int32_t *restrict sums, int64_t n,
                                  float scale, float zero, float low, float high) {
     for (int64_t i = 0; i < n; i++) {
@@ -293,7 +294,8 @@ MSC_SIMD static void store_bytes(uint8_t *restrict out, const int32_t *restrict 
     }
 }
 
-// Stores a row of sums of bytes. False if the joint does not give bytes with one scale.
+// Quantises a row of sums and stores it as bytes. False if the joint's output is not bytes with a
+// single scale.
 static bool store_byte_row(const struct msc_reference_call *call, int64_t to, const int32_t sums[],
                            int64_t n) {
     const struct msc_view *out = &call->outputs[0];
@@ -318,7 +320,8 @@ MSC_SIMD static void add_sums(int32_t *restrict sums, const float *restrict part
     }
 }
 
-// Like reference_integer_multiply; the sums are exact integers, so they are the same.
+// Like reference_integer_multiply, but in float32. The sums are exact integers, so the results are
+// the same.
 static void multiply_bytes(const struct byte_product *w, const struct msc_reference_call *call,
                            const struct matrices *s, const int64_t firsts[3],
                            const struct places *p) {

@@ -1,5 +1,6 @@
 // Shared by the reference kernels: attributes, single elements of any type, walks over strided
-// rows. Only these kernels, and planning of kernels with the same geometry, include this header.
+// rows. Only the reference kernels include this header, and backends that plan their own kernels
+// with the same shapes and strides.
 //
 // Two files are mutually recursive: reference_run.c runs the joints of a graph, and
 // reference_control.c runs control flow and attention, whose bodies are graphs.
@@ -86,7 +87,8 @@ union msc_reference_chunk {
     int64_t integer[MSC_REFERENCE_CHUNK];
 };
 // Returns the n elements offset, offset + stride, ... of a view as contiguous numbers of kind
-// `kind`: the elements themselves if they already have this form, else a copy in `buffer`.
+// `kind`: the elements themselves if they are already contiguous numbers of this kind, else a copy
+// in `buffer`.
 const void *msc_reference__load_chunk(union msc_reference_chunk *buffer, const struct msc_view *v,
                                       int64_t offset, int64_t stride, int64_t n,
                                       enum msc_reference_kind kind);
@@ -176,8 +178,8 @@ struct msc_conv {
     int64_t weight_group_stride; // distance between groups, along O (along I if transposed)
 };
 enum msc_status msc_reference__conv_init(struct msc_conv *c, const struct msc_reference_call *call);
-// The input coordinate along spatial axis `a` that tap `k` of the window at output coordinate `o`
-// reads; -1 outside the input.
+// The input coordinate along spatial axis `a` that tap `k` (position of the kernel) reads for
+// output coordinate `o`; -1 outside the input.
 int64_t msc_reference__conv_source(const struct msc_conv *c, int a, int64_t o, int64_t k);
 
 // Sums of products for MSC_DOT_WIDTH columns at once: out[p] = sum over k of a[k * step] *

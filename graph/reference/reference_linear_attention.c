@@ -1,5 +1,6 @@
-// Linear attention as ONNX defines it: a state for each head that every time step multiplies,
-// corrects and extends, and that the query of the step reads.
+// Linear attention as ONNX defines it. Each head has a state, a matrix. Every time step multiplies
+// the state by a decay and adds the product of key and value. The output is the product of the
+// query and the state.
 //
 // Operands: query [B, T, Hq*K], key [B, T, H*K], value [B, T, H*V], state [B, H, K, V], decay
 // [B, T, H*K] or [B, T, H], beta [B, T, H] or [B, T, 1]. Outputs: [B, T, Hq*V] and the new state.
@@ -17,7 +18,7 @@ struct attention {
     bool has_decay, has_beta;
     float scale;
     float *state;  // [key_size, value_size] of one head
-    double *value; // [value_size]: what the step adds
+    double *value; // [value_size] the value that the step multiplies by the key and adds
 };
 
 static enum msc_status init(struct attention *a, const struct msc_reference_call *call) {
@@ -58,7 +59,8 @@ static void decay_state(const struct attention *a, int64_t step, int64_t head) {
     }
 }
 
-// Adds the product of key and value; with beta, of the value less what the state has for the key.
+// Adds the product of key and value to the state. With beta, the value is first reduced by the
+// product of key and state, then multiplied by beta (delta rule).
 static void extend_state(const struct attention *a, int64_t step, int64_t head) {
     bool is_shared = a->has_beta && a->call->operands[5].dims[2] == 1;
     float beta = !a->has_beta ? 1.0f

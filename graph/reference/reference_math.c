@@ -146,7 +146,7 @@ static bool has_large_angle(const double x[], int64_t n) {
     return is_large;
 }
 
-// The function of operators that have a vectorised one; NULL for others.
+// The vectorised function that computes the operator; NULL if there is none.
 static void (*vectorised(enum msc_op op))(double[], const double[], int64_t) {
     switch (op) {
     case MSC_OP_SIN:
@@ -174,7 +174,7 @@ static void (*vectorised(enum msc_op op))(double[], const double[], int64_t) {
     }
 }
 
-// Computes numbers whose results are rounded to float32 or less.
+// Computes n results that are later rounded to float32 or a smaller type.
 static void run_rounded(const struct math *m, double out[], const double x[], int64_t n) {
     bool is_angle = m->op == MSC_OP_SIN || m->op == MSC_OP_COS || m->op == MSC_OP_TAN;
     if (vectorised(m->op) && !(is_angle && has_large_angle(x, n))) {

@@ -95,8 +95,9 @@ enum msc_status msc_reference__tile(const struct msc_reference_call *call) {
     return MSC_OK;
 }
 
-// Copies a part between two views whose lengths differ only along `axis`. `first` has the element
-// offset in each view.
+// Copies elements between two views whose lengths differ only along `axis`: as many positions along
+// `axis` as the shorter view has. The copied part begins at position `x_first` of `x` and at
+// position `out_first` of `out`.
 static void copy_part(const struct msc_view *out, const struct msc_view *x, int axis,
                       int64_t out_first, int64_t x_first) {
     int64_t to[MSC_MAX_DIMS], from[MSC_MAX_DIMS];
@@ -132,8 +133,8 @@ enum msc_status msc_reference__split(const struct msc_reference_call *call) {
     return MSC_OK;
 }
 
-// The first index of a slice. A negative `begin` counts from the end. The result is then clamped to
-// the axis; if the step is negative, to its last element.
+// The first index of a slice. A negative `begin` counts from the end. The index is then clamped to
+// [0, length], or to [0, length - 1] if the step is negative.
 static int64_t slice_begin(int64_t begin, int64_t length, int64_t step) {
     int64_t last = step < 0 ? length - 1 : length;
     begin = begin < 0 ? begin + length : begin;

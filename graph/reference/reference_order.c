@@ -31,7 +31,8 @@ static void sum_line(const struct msc_view *out, const struct msc_view *x, int64
     }
 }
 
-// `inner` neighbouring lines of float32, side by side. Each partial sum is rounded to float32.
+// Cumulative sums of `inner` neighbouring lines of float32, which are computed together. Each
+// partial sum is rounded to float32.
 MSC_SIMD static void sum_floats(float *restrict out, const float *restrict x, int64_t step,
                                 int64_t n, int64_t inner, bool is_exclusive) {
     if (inner == 1) {
@@ -44,7 +45,7 @@ MSC_SIMD static void sum_floats(float *restrict out, const float *restrict x, in
         return;
     }
     for (int64_t k = 0; k < inner && n > 0; k++) {
-        out[k] = is_exclusive ? 0.0f : 0.0f + x[k]; // 0 for -0
+        out[k] = is_exclusive ? 0.0f : 0.0f + x[k]; // adding 0 changes -0 to 0
     }
     for (int64_t i = 1; i < n; i++) {
         const float *before = out + (i - 1) * step, *from = x + (is_exclusive ? i - 1 : i) * step;
@@ -99,7 +100,7 @@ enum msc_status msc_reference__reverse_sequence(const struct msc_reference_call 
     MSC_TRY(msc_reference__get_axis(&time_axis, call, "time_axis", x->n_dims));
     int64_t strides[MSC_MAX_DIMS], n = msc_view_n_elements(x);
     msc_reference__strides(strides, x->n_dims, x->dims);
-    // Elements behind both axes move together.
+    // Elements along the axes after both of these axes move together.
     int last = batch_axis > time_axis ? batch_axis : time_axis;
     int64_t block = strides[last];
     size_t bytes = msc_dtype_bytes(x->dtype);
@@ -128,7 +129,7 @@ enum msc_status msc_reference__triangle(const struct msc_reference_call *call) {
     int64_t columns = x->dims[x->n_dims - 1], rows = x->dims[x->n_dims - 2];
     for (int64_t i = 0; i < n; i += columns) {
         int64_t row = i / columns % rows;
-        // The first column that stays (upper) or that is cleared (lower).
+        // The first column that is kept (upper triangle) or cleared (lower triangle).
         double edge = (double)row + (double)k[0] + (is_upper ? 0 : 1); // k may be any int64
         int64_t at = edge < 0 ? 0 : edge > (double)columns ? columns : (int64_t)edge;
         int64_t first = is_upper ? 0 : at, end = is_upper ? at : columns;

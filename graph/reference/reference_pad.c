@@ -55,11 +55,11 @@ struct pad {
     size_t bytes;
 };
 
-// Fills a row of the last axis. `from` is as for fill_axis.
+// Fills a row of the last axis. `from` has the same meaning as in fill_axis.
 static void fill_row(const struct pad *p, int64_t from, char *to) {
     int axis = p->out->n_dims - 1;
     int64_t begin = p->begins[axis], length = p->x->dims[axis], n = p->out->dims[axis];
-    // Elements first ... end - 1 of the row are inside the input.
+    // Elements [first, end) of the row are inside the input.
     int64_t first = begin > 0 ? (begin < n ? begin : n) : 0;
     int64_t end = begin + length < n ? begin + length : n;
     end = from < 0 || end < first ? first : end;

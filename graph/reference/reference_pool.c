@@ -19,8 +19,8 @@ struct pool {
     bool is_column_major;           // the first spatial axis is innermost in `indices`
 };
 
-// The taps [*begin, *end) that read input, for a window that begins at `first` along an axis.
-// `first` may be in the padding.
+// The taps (positions of the kernel) [*begin, *end) that read the input, for a window that begins
+// at `first` along an axis. `first` may be in the padding.
 static void tap_range(int64_t *begin, int64_t *end, int64_t first, int64_t dilation, int64_t kernel,
                       int64_t length) {
     *begin = first < 0 ? (-first + dilation - 1) / dilation : 0;
@@ -111,15 +111,16 @@ static void pool_channel(const struct pool *p, int64_t in_base, int64_t out_base
 
 // ---- Rows of float32 --------------------------------------------------------------------------
 
-// Along the last axis: the output positions that tap k reads input for, and how many taps each
-// output position has.
+// Taps and output positions along the last axis.
 struct columns {
-    int64_t *begin, *end;      // [kernel]
-    int64_t *count, *on_input; // [out] taps on input or padding, taps on input
-    float *greatest;           // [in] memory for the maxima of input rows
+    // [kernel] tap k reads the input for the output positions [begin[k], end[k])
+    int64_t *begin, *end;
+    // [out] for each output position: `count` taps read input or padding, `on_input` read input
+    int64_t *count, *on_input;
+    float *greatest; // [in] memory for the maxima of input rows
 };
 
-// out[i] = the greatest of out[i] and x[i * step], or their sum.
+// out[i] = the greater of out[i] and x[i * step], or their sum.
 MSC_INLINE void take_tap(float *restrict out, const float *restrict x, int64_t step, int64_t n,
                          bool is_max) {
     if (is_max) {
@@ -138,17 +139,17 @@ MSC_INLINE void take_tap(float *restrict out, const float *restrict x, int64_t s
 // The taps of an output position along one of the first two axes.
 struct taps {
     int64_t begin, end, first;
-    int64_t count, padded; // taps on input, taps on input or padding
+    int64_t count, padded; // `count` taps read input, `padded` read input or padding
 };
 
-// Takes all taps of the last axis from an input row.
+// Adds the input row to the output row, or takes maxima, for all taps along the last axis.
 MSC_INLINE void take_columns(const struct pool *p, float *restrict out, const float *row,
                              const struct columns *c) {
     const struct msc_window *w = &p->window;
     for (int64_t k = 0; k < w->kernel[2]; k++) {
         int64_t n = c->end[k] - c->begin[k];
         int64_t from = c->begin[k] * w->step[2] - w->pad_begin[2] + k * w->dilation[2];
-        if (w->step[2] == 2) { // the most common step, known to the compiler
+        if (w->step[2] == 2) { // the most common step, passed as a constant for the compiler
             take_tap(out + c->begin[k], row + from, 2, n, p->is_max);
         } else {
             take_tap(out + c->begin[k], row + from, w->step[2], n, p->is_max);
@@ -156,8 +157,9 @@ MSC_INLINE void take_columns(const struct pool *p, float *restrict out, const fl
     }
 }
 
-// The output row at one position of the first two axes. Sums are added tap by tap, in the order of
-// pool_window. The order of maxima does not matter: the greatest of the input rows is taken first.
+// Computes the output row at one position of the first two axes. A sum adds its taps in the same
+// order as pool_window. For a maximum the order does not matter, so the maximum of all input rows
+// is computed first.
 MSC_SIMD static void pool_row(const struct pool *p, float *restrict out, const float *x,
                               const struct taps *down, const struct taps *across,
                               const struct columns *c) {

@@ -4,8 +4,8 @@
 // With q the stored integers, z zero points and s scales, for output channel c:
 //
 //     sum = sum over k of (q_x - z_x) * (q_w - z_w[c])      exactly, in integers
-//     t   = s_x * s_w[c]                                    rounded to float32 once per line
-//     y   = t * (float)sum
+//     t   = s_x * s_w[c]                                    from here on, each line is rounded
+//     y   = t * (float)sum                                  to float32
 //     y   = y + b[c]
 //
 // Padding is q = z and adds nothing. Activation functions, residual additions and the quantisation

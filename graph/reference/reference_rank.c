@@ -1,7 +1,7 @@
 // The largest and smallest elements along an axis: TopK, ArgMax, ArgMin.
 //
-// Elements of all types are converted to integer keys, such that the requested order has the lowest
-// key first. Among equal keys the first element wins.
+// Elements of all types are converted to integer keys. The element that comes first in the
+// requested order gets the lowest key. Among equal keys the first element wins.
 #include "graph/reference/reference_internal.h"
 
 #include "base/alloc.h"
@@ -157,8 +157,8 @@ struct search {
     bool is_last; // selects the last of equal elements
 };
 
-// A NaN wins only if it is the first element of its line. `keys` holds the keys of the first
-// elements of n lines.
+// Changes the key of a NaN so that it wins. Called with the keys of the first elements of n lines,
+// because a NaN wins only if it is the first element of its line.
 static void prefer_nan(int64_t keys[], int64_t n, const struct search *s) {
     bool is_real = msc_dtype_is_float(s->x->dtype);
     for (int64_t i = 0; is_real && i < n; i++) {

@@ -1,9 +1,10 @@
 // Recurrent layers: RNN, GRU and LSTM as ONNX defines them, one or two directions.
 //
 // Operands: input [T, B, I], weight [D, G*H, I], recurrence [D, G*H, H], bias [D, 2*G*H], lengths
-// [B], hidden [D, B, H], and for LSTM cell [D, B, H] and peephole [D, 3*H]. If `layout` is 1,
-// batches come first: [B, T, I], [B, D, H]. Arithmetic is in float32, except sums, which are in
-// double.
+// [B], hidden [D, B, H], and for LSTM cell [D, B, H] and peephole [D, 3*H]. T is the number of time
+// steps, B the batch size, I and H the sizes of input and state, G the number of gates, and D the
+// number of directions. If `layout` is 1, the batch axis comes first: [B, T, I], [B, D, H].
+// Arithmetic is in float32, except sums, which are in double.
 #include "graph/reference/reference_internal.h"
 
 #include "base/alloc.h"
@@ -111,10 +112,10 @@ struct layer {
     struct activation activations[MOST_ACTIVATIONS];
     // Scratch memory of one direction.
     double *h, *c;     // [B, H]
-    double *gates;     // [G, H] of one batch
+    double *gates;     // [G, H] for one sample of the batch, like the next three
     double *recurrent; // [G, H] the state's contribution to the gates
-    double *input;     // [I] of one batch at one time
-    double *reset;     // [H] GRU: the state of one batch times its reset gate
+    double *input;     // [I] at one time step
+    double *reset;     // [H] GRU: the state times its reset gate
     double *biases;    // [2, G, H] biases of the input, then of the state
 };
 
@@ -268,7 +269,7 @@ static void reference_recurrent_dot(double out[], const struct msc_view *weights
     }
 }
 
-// gates = W x + Wb and recurrent = R h + Rb, for one batch at one time.
+// gates = W x + Wb and recurrent = R h + Rb, for one sample of the batch at one time step.
 static void sum_gates(struct layer *l, int direction, int64_t time, int64_t batch) {
     const struct msc_view *x = &l->call->operands[0], *w = &l->call->operands[1];
     const struct msc_view *r = &l->call->operands[2];

@@ -7,7 +7,7 @@
 
 enum { LANES = 16 };
 
-// The product of n elements, in lanes that are multiplied in the end.
+// The product of n elements. Accumulates LANES products in parallel and multiplies them at the end.
 MSC_INLINE float product_of(const float x[], int64_t n) {
     float lanes[LANES], product = 1;
     int64_t i = 0;
@@ -165,8 +165,8 @@ static void reference_reduce_add_row(struct accumulators *acc, enum msc_op op,
     }
 }
 
-// Divides by the count for a mean, and stores results that were not accumulated in the output
-// itself.
+// Divides by the count for a mean, and stores the results. Float32 results are already in the
+// output, because they are accumulated there.
 static void reference_reduce_finish(const struct accumulators *acc, const struct msc_view *out,
                                     enum msc_op op, int64_t count) {
     int64_t divisor = op == MSC_OP_MEAN && count > 0 ? count : 1;

@@ -15,7 +15,9 @@ struct msc_resize_axis {
     int64_t in, out;
     float scale;
     float begin, end; // region of interest, relative to the input length
-    bool is_kept;     // coordinates equal the input's: scale 1, or no length changes
+    // true if output coordinate o is input coordinate o: the axis keeps its length, and its scale
+    // is 1 or no axis changes its length
+    bool is_kept;
 };
 struct msc_resize_axes {
     float (*transform)(const struct msc_resize_axis *a, float x);
@@ -60,9 +62,9 @@ struct msc_resize_filter {
 enum msc_status msc_resize_filter_init(struct msc_resize_filter *f,
                                        const struct msc_reference_call *call);
 
-// The input coordinates, first to last, that contribute to output coordinate `o` of an axis. A
-// coordinate outside the input (of `length` elements) stands for its first or last element. An axis
-// that keeps its length is copied. The span is empty outside a cropped region.
+// The input coordinates, `first` to `last`, that contribute to output coordinate `o` of an axis.
+// For a coordinate outside the input (of `length` elements), the input's first or last element is
+// read. An axis that keeps its length is copied. The span is empty outside a cropped region.
 struct msc_resize_span {
     int64_t length, first, last;
     bool is_copy; // copies a single element

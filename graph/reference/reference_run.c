@@ -25,7 +25,7 @@ struct run {
     const struct msc_reference_run *asked;
     // [n_tensors] one reference each; NULL before the tensor exists and after its last use
     struct msc_array **arrays;
-    int32_t *uses;           // [n_tensors] remaining reads; a wanted tensor counts as one more
+    int32_t *uses;           // [n_tensors] remaining reads, plus 1 if the tensor is wanted
     bool *is_needed;         // [n_joints]
     bool *is_given;          // [n_tensors]
     struct msc_view *views;  // [most operands and outputs of a joint]
@@ -142,8 +142,8 @@ static enum msc_status make_output(void *payload, int output, int n_dims, const 
     return MSC_OK;
 }
 
-// Runs joint `j` of `g`. `j` is joint `of` of the run's graph, or a copy of `of`. Allocates the
-// outputs whose lengths are known.
+// Runs joint `j` of graph `g`. In the run's own graph, the joint is `of`; `j` is either the same
+// joint or a copy in another graph. Allocates the outputs whose lengths are known.
 static enum msc_status call_kernel(struct run *r, const struct msc_joint *of,
                                    const struct msc_graph *g, const struct msc_joint *j) {
     msc_reference_fn kernel = msc_reference_find(j->op);

@@ -48,8 +48,8 @@ static double pad_coordinate(const struct grid *g, double x, int64_t length) {
     return x;
 }
 
-// Computes the weights of the taps along one axis, whose first element is *first. Returns the
-// number of taps.
+// Computes the weights of the elements that a sample at coordinate x reads along one axis. Returns
+// their number. The elements are consecutive, and the first has coordinate *first.
 static int axis_taps(double weights[4], int64_t *first, enum method method, double x) {
     const double a = -0.75;
     double below = floor(x), t = x - below;
@@ -72,14 +72,15 @@ static int axis_taps(double weights[4], int64_t *first, enum method method, doub
     return 4;
 }
 
-// The elements that a point reads, with their weights. They are the same for all channels.
+// The elements that a point reads, and their weights. Offsets are relative to the channel, so that
+// they are the same for all channels.
 struct point {
     int n;
     double weights[64];
-    int64_t offsets[64]; // -1: outside, which is 0
+    int64_t offsets[64]; // -1: the element is outside the tensor and counts as 0
 };
 
-// The offset of an element in its channel; -1 for zeros outside the tensor.
+// The offset of an element in its channel; -1 if the element is outside the tensor and counts as 0.
 static int64_t element_offset(const struct grid *g, const int64_t at[3]) {
     int64_t offset = 0;
     for (int a = 0; a < g->n_axes; a++) {
@@ -125,7 +126,8 @@ static double sample(const struct grid *g, int64_t base, const struct point *p) 
     return sum;
 }
 
-// Four elements of float32, in all channels. `from` and `to` are elements of the first channel.
+// Samples a point that reads four elements of float32, in all channels. `from` and `to` point into
+// the first channel.
 static void sample_four(float *to, int64_t to_step, const float *from, int64_t from_step,
                         int64_t channels, const struct point *p) {
     for (int64_t c = 0; c < channels; c++) {
@@ -148,7 +150,7 @@ static enum msc_status reference_sample_grid_init(struct grid *g,
     *g = (struct grid){.x = &call->operands[0], .grid = &call->operands[1]};
     g->out = &call->outputs[0];
     g->n_axes = g->x->n_dims - 2;
-    // The mode's names before and since opset 20.
+    // Names of modes: "bilinear" and "bicubic" before opset 20, "linear" and "cubic" since then.
     g->method = strstr(mode, "cubic") != NULL  ? CUBIC
                 : strcmp(mode, "nearest") == 0 ? NEAREST
                                                : LINEAR;
@@ -177,11 +179,11 @@ enum msc_status msc_reference__grid_sample(const struct msc_reference_call *call
     for (int64_t i = 0; i < g.out->dims[0] * points; i++) {
         int64_t batch = i / points;
         double x[3] = {0, 0, 0};
-        for (int a = 0; a < g.n_axes; a++) { // the last axis is stored first
+        for (int a = 0; a < g.n_axes; a++) { // a point's coordinates begin with the last axis
             double value = msc_reference__get_double_at(g.grid, (i + 1) * g.n_axes - 1 - a);
             x[a] = to_coordinate(&g, value, g.lengths[a]);
-            // For cubic sampling, each tap is moved inside separately, as in PyTorch and ONNX
-            // Runtime.
+            // For cubic sampling, the padding mode applies to each element that is read instead
+            // (element_offset), as in PyTorch and ONNX Runtime.
             x[a] = g.method == CUBIC ? x[a] : pad_coordinate(&g, x[a], g.lengths[a]);
             x[a] = msc_reference__within_reach(x[a]);
         }
@@ -229,8 +231,8 @@ struct neighbours {
     double weights[4];
 };
 
-// Finds the neighbours. Within one element outside the image, the nearest edge element is used.
-// False if the sample is farther outside, or NaN; it is then 0.
+// Finds the neighbours of a sample. If the sample is outside the image by at most one element, it
+// is moved to the edge. False if the sample is farther outside or NaN; its value is then 0.
 static bool roi_neighbours(struct neighbours *out, const struct roi *r, double y, double x) {
     int64_t height = r->x->dims[2], width = r->x->dims[3];
     if (!(y >= -1 && y <= (double)height && x >= -1 && x <= (double)width)) {

@@ -44,8 +44,9 @@ struct line {
     const struct msc_view *v;
     int64_t first, stride, n;
     bool is_complex; // the imaginary part follows each real part
-    int64_t
-        mirrored; // element i of the later half is the conjugate of element mirrored - i; 0: none
+    // 0, or the length of a spectrum of which only the first half is stored. Element i of the
+    // second half is the conjugate of element `mirrored` - i.
+    int64_t mirrored;
 };
 
 static void get_complex(double out[2], const struct line *l, int64_t i) {
@@ -62,7 +63,8 @@ static void get_complex(double out[2], const struct line *l, int64_t i) {
     }
 }
 
-// A transform of n numbers: by halves while the length is even, then by its definition.
+// A discrete Fourier transform of n numbers. While the length is even, it is split into transforms
+// of half the length; an odd length is computed by the definition.
 struct transform {
     int64_t n;
     double *roots; // [n][2]: cos and sin of 2 pi k / n; the sine is negative unless inverse
@@ -90,7 +92,7 @@ static enum msc_status transform_init(struct transform *t, int64_t n, bool is_in
     return MSC_OK;
 }
 
-// Transforms every `step`-th number of x, n numbers in total, to out[0 ... n - 1].
+// Transforms n numbers, every `step`-th number of x. Writes n numbers to `out`.
 static void transform_part(const struct transform *t, double *out, const double *x, int64_t n,
                            int64_t step) {
     if (n % 2 != 0) {

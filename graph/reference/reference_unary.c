@@ -317,7 +317,8 @@ enum msc_status msc_reference__cast(const struct msc_reference_call *call) {
     }
     MSC_TRY(msc_reference__check_u64(call));
     // Floats are converted through double, so that integer results are truncated from the exact
-    // value; between types whose numbers are all float32 numbers, float32 does.
+    // value. If all numbers of both types are also float32 numbers, conversion through float32 is
+    // exact, too.
     enum msc_reference_kind kind =
         msc_dtype_is_float(x->dtype) ? MSC_REFERENCE_DOUBLE : MSC_REFERENCE_INT;
     if (fits_f32(x->dtype) && msc_dtype_is_float(y->dtype) && fits_f32(y->dtype)) {
@@ -333,7 +334,7 @@ enum msc_status msc_reference__cast(const struct msc_reference_call *call) {
     return MSC_OK;
 }
 
-// Elements keep their bits. A boolean is 0 or 1, so all bits but those of 0 become 1.
+// Elements keep their bits. For bool outputs, 0 remains 0 and any other byte becomes 1.
 enum msc_status msc_reference__bit_cast(const struct msc_reference_call *call) {
     const struct msc_view *x = &call->operands[0], *y = &call->outputs[0];
     size_t n = (size_t)msc_view_n_elements(x);

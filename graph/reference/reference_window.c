@@ -123,8 +123,9 @@ enum msc_status msc_reference__conv_init(struct msc_conv *c,
     c->weight_out_stride = strides[axes.batch];
     c->weight_in_stride = strides[axes.channels];
 
-    // The weight has all output channels, but the input channels of one group; if transposed, the
-    // reverse.
+    // The weight has the output channels of all groups and the input channels of one group. In a
+    // transposed convolution, it has the input channels of all groups and the output channels of
+    // one group.
     int64_t n_out = weight->dims[axes.batch], n_in = weight->dims[axes.channels];
     int64_t groups = c->groups;
     int64_t whole = c->is_transposed ? n_in : n_out;

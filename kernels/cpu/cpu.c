@@ -17,8 +17,8 @@ static void cpu_close(struct msc_backend *base) {
     msc_free(b);
 }
 
-// Chooses matrix products of our own (simd_indirect.h), if the machine has their instructions and
-// the engine may use these instructions. The products run within one thread.
+// Chooses our own matrix products (simd_indirect.h) whose instructions the engine may use. Each
+// product runs on one thread, so none is chosen if kernels use several threads.
 static void choose_products(struct msc_cpu_backend *b) {
     struct msc_routine_isa isa = msc_routine_isa(b->engine);
     if (b->base.options.kernel_threads > 1) {
@@ -87,7 +87,7 @@ struct prepared {
     const char *name; // name of the kernel family
     const struct msc_cpu_family *family;
     void *kernel;
-    bool has_quantized; // output 0 is the only output and is float32
+    bool has_quantized; // the only output is float32, so calls may request quantised variants
 };
 
 static enum msc_status cpu_prepare(struct msc_backend *base, const struct msc_plan *plan,
@@ -145,7 +145,7 @@ static void cpu_release_weights(struct msc_backend *base, const struct msc_step 
 }
 
 // Runs a family that writes only floats (to the output or to a per-thread buffer), then quantises
-// them.
+// these floats.
 static enum msc_status run_and_quantize(const struct prepared *p, struct msc_cpu_backend *b,
                                         const struct msc_call *call, int thread) {
     struct msc_view out = call->outputs[0];
@@ -182,8 +182,8 @@ static bool cpu_copies_inputs(const struct prepared *p) {
     return p->family->copies && p->family->is_movement(p->kernel);
 }
 
-// Is it possible, and less work, to quantise the inputs and move their bytes, instead of quantising
-// the output?
+// True if quantising the inputs and moving their bytes is possible, and not more work than
+// quantising the output.
 static bool moves_quantized(const struct prepared *p, const struct msc_call *call,
                             int32_t n_inputs) {
     int64_t n = 0;
@@ -236,7 +236,7 @@ static enum msc_status cpu_run_family(const struct prepared *p, struct msc_cpu_b
                     : p->family->run(p->kernel, b, call, thread);
 }
 
-// Must an input be dequantised because the family cannot read its integers?
+// True if an input must be dequantised because the family cannot read its integers.
 static bool is_float_input(const struct prepared *p, const struct msc_view *in, int32_t input) {
     if (!in->quant || !p->family->reads_integers) {
         return in->quant != NULL;
@@ -273,7 +273,8 @@ static enum msc_status dequantize_and_run(const struct prepared *p, struct msc_c
     return cpu_run_family(p, b, &floats, thread);
 }
 
-// Must any input be dequantised? No if the step moves integers.
+// True if any input must be dequantised. False for a step that moves integers without converting
+// them.
 static bool needs_floats(const struct prepared *p, const struct msc_call *call, int32_t n_inputs) {
     bool has_any = false;
     for (int32_t i = 0; i < n_inputs; i++) {

@@ -1,7 +1,7 @@
-// The cpu backend: shared by its files.
+// Internal header of the cpu backend.
 //
-// A step belongs to a family of joints (kernels/lowering/families.h), which decides how it is
-// planned. The cpu backend has kernels for each family that prepare its steps and run them:
+// Each step belongs to a family of joints (kernels/lowering/families.h), which decides how the step
+// is planned. For each family, the cpu backend has kernels that prepare and run the steps:
 //
 //     msc_cpu_family_of(g, step) -> prepare -> run, run, run ... -> release
 //
@@ -16,12 +16,12 @@
 #include "kernels/lowering/digits.h"
 #include "kernels/lowering/lowering.h"
 
-// To be increased whenever a change to a kernel of the cpu backend changes a bit of some result.
+// Increase this number whenever a change to a kernel of the cpu backend changes a bit of a result.
 #define MSC_CPU_KERNELS_VERSION 2
 
-// The assumed size of a core's second-level cache. Steps are divided into chunks that fit it. It is
-// a constant, not the machine's cache size, because the division of a step may change bits of its
-// result.
+// The assumed size of a core's second-level cache. Steps are divided into chunks that fit this
+// size. The size is the same on all machines, because the division of a step may change bits of the
+// step's result.
 #define MSC_CPU_CACHE_BYTES (768 * 1024)
 
 struct msc_cpu_memory;
@@ -30,7 +30,7 @@ struct msc_simd_product;
 struct msc_cpu_backend {
     struct msc_backend base;
     struct msc_routine_engine *engine;
-    const struct msc_simd_product *tiles, *bytes, *floats; // own products; NULL: none
+    const struct msc_simd_product *tiles, *bytes, *floats; // our own products; NULL: not available
     struct msc_cpu_memory *memory;                         // [n_threads]
     char numerics[160];
 };
@@ -45,17 +45,19 @@ void msc_cpu_memory_destroy(struct msc_cpu_memory *memory, int n_threads); // ac
 // of this function.
 enum msc_status msc_cpu_get_scratch(void **out, struct msc_cpu_backend *b, int thread,
                                     size_t n_bytes);
-// Like msc_cpu_get_scratch, but two separate memories. `result` holds the output of a family that
-// writes only floats, or inputs that were quantised to be moved. `floats` holds dequantised inputs.
+// Each of these functions is like msc_cpu_get_scratch, with a buffer of its own. The result buffer
+// holds the output of a family that writes only floats, or inputs that were quantised to be moved.
+// The floats buffer holds dequantised inputs.
 enum msc_status msc_cpu_get_result(void **out, struct msc_cpu_backend *b, int thread,
                                    size_t n_bytes);
 enum msc_status msc_cpu_get_floats(void **out, struct msc_cpu_backend *b, int thread,
                                    size_t n_bytes);
-// Rounds up to 64 bytes, so that the next part of scratch is aligned too.
+// Rounds up to a multiple of 64 bytes, so that the next part of scratch memory is aligned too.
 static inline size_t msc_cpu_round_up(size_t n_bytes) {
     return (n_bytes + 63) / 64 * 64;
 }
-// Takes the next part of scratch. If `memory` is NULL, only counts its bytes and returns NULL.
+// Takes n_bytes of scratch memory after the *used bytes already taken, and increases *used. If
+// `memory` is NULL, only counts the bytes and returns NULL.
 static inline void *msc_cpu_take(char *memory, size_t *used, size_t n_bytes) {
     size_t at = *used;
     *used += msc_cpu_round_up(n_bytes);
@@ -71,15 +73,15 @@ struct msc_cpu_family {
     // True: `run` also accepts float32 inputs that are stored as integers. False: such inputs are
     // first dequantised into memory of the thread.
     bool reads_integers;
-    // Optional: can a kernel read this input as integers that have one scale per channel?
+    // Optional: true if the kernel can read this input as integers with one scale per channel.
     bool (*reads_channels)(const void *kernel, int32_t input, const struct msc_quant *q);
     // True: `run` writes call->quantized. False: the output is quantised after the run. If the
     // kernel copies elements, the inputs may be quantised instead, before the run.
     bool quantizes;
     bool (*is_movement)(const void *kernel); // see msc_backend_def.is_movement; optional
-    // Only for kernels with is_movement: every output element is a copy of an input element that
-    // does not depend on the values. A maximum is not such a copy: among NaNs and numbers, it may
-    // select another element after quantising.
+    // Only for kernels with is_movement. True: every output element is a copy of an input element,
+    // and the choice of that element does not depend on the values. False for a maximum: among NaNs
+    // and numbers, it may select another element after quantising.
     bool copies;
     // Optional: packs weights. NULL: no packed weights are needed.
     enum msc_status (*weights)(void *kernel, struct msc_cpu_backend *b,
@@ -107,11 +109,12 @@ extern const struct msc_cpu_family msc_cpu_concat;
 extern const struct msc_cpu_family msc_cpu_split;
 extern const struct msc_cpu_family msc_cpu_slice;
 extern const struct msc_cpu_family msc_cpu_pad;
-extern const struct msc_cpu_family msc_cpu_recurrent; // steps of MSC_FAMILY_REFERENCE
+extern const struct msc_cpu_family msc_cpu_recurrent; // GRU, LSTM, … of MSC_FAMILY_REFERENCE
 extern const struct msc_cpu_family msc_cpu_reference;
 
-// cpu_quant.c: converts activations that are integers with one scale and zero point. Writes, as
-// floats, q - zero point or one digit of it: ((q - zero point) >> shift) & mask.
+// cpu_quant.c: converts activations that are integers with one scale and zero point. Writes floats:
+// q - zero point, or one digit (group of bits, kernels/lowering/digits.h) of this difference:
+// ((q - zero point) >> shift) & mask.
 void msc_cpu_expand(float out[], const void *q, enum msc_dtype dtype, int64_t n, int32_t zero_point,
                     int shift, int32_t mask);
 // Converts elements first, first + 1, ... of an NHWC tensor that has one scale per channel. The
@@ -125,7 +128,8 @@ void msc_cpu_dequantize(float out[], const void *q, enum msc_dtype dtype, int64_
 // The quantisation with the full range of u8 or i8. `scale` and `zero_point` are borrowed.
 struct msc_quant msc_cpu_byte_quant(enum msc_dtype dtype, const float *scale,
                                     const int32_t *zero_point);
-// sums += product * 2^shift, modulo 2^32, because sums of only some digits may not fit int32.
+// sums += product * 2^shift, modulo 2^32, because a sum may exceed int32 before all digits are
+// added.
 void msc_cpu_add_floats(int32_t sums[], const float product[], int64_t n, int shift);
 void msc_cpu_add_integers(int32_t sums[], const int32_t product[], int64_t n, int shift);
 void msc_cpu_to_floats(float out[], const int32_t sums[], int64_t n);

@@ -10,7 +10,8 @@
 #include <stdio.h>
 #include <string.h>
 
-// The name of a routine engine begins with the library and its version: "onednn-2.6.3 avx2".
+// Reports the version of oneDNN, which is part of the name of a routine engine: "onednn-2.6.3
+// avx2".
 void msc_cpu_versions(msc_version_take take, void *payload) {
     static const char library[] = "onednn-";
     struct msc_routine_engine *engine = NULL;

@@ -1,4 +1,4 @@
-// Steps of only element-wise joints.
+// Steps that contain only element-wise joints.
 #include "base/alloc.h"
 #include "kernels/cpu/cpu.h"
 #include "kernels/cpu/ewise_run.h"

@@ -66,8 +66,8 @@ static void divide_batch(struct msc_cpu_gemm_chunks *c, const struct msc_cpu_gem
     c->out = chunk * out;
 }
 
-// Describes chunks that are copied with their padding: the routine's input is then larger and has
-// no padding.
+// Describes chunks that are copied with their padding. The routine then gets a larger input and
+// adds no padding itself.
 static void pad_input(struct msc_cpu_gemm_chunks *c) {
     struct msc_gemm_desc *d = &c->desc;
     c->is_padded = true;
@@ -93,8 +93,8 @@ static void divide_image(struct msc_cpu_gemm_chunks *c, const struct msc_cpu_gem
     pad_input(c);
 }
 
-// Chooses the rows per chunk so that their sums stay in the cache until they are read. More rows
-// per chunk would bring no gain.
+// Chooses the rows per chunk so that the sums of a chunk stay in the cache until they are read.
+// More rows per chunk would bring no gain.
 static void divide_depthwise(struct msc_cpu_gemm_chunks *c) {
     const int64_t most = MSC_CPU_CACHE_BYTES / 4 / (int64_t)sizeof(int32_t);
     const struct msc_gemm_desc *d = &c->desc;
@@ -121,7 +121,8 @@ static void cpu_gemm_divide(struct msc_cpu_gemm *k, const struct msc_gemm_spec *
             continue;
         }
         divide_batch(c, k, spec->is_pointwise);
-        // A float result without an epilogue gains nothing from the copy that bands need.
+        // Dividing an image into bands requires a copy, which does not pay for a float result
+        // without an epilogue.
         bool gains = unit != MSC_CPU_GEMM_FLOAT || k->epilogues[0];
         bool is_large =
             c->images == 1 && (c->in + c->out) * (int64_t)sizeof(float) > 2 * chunk_bytes(k);

@@ -1,21 +1,27 @@
-// Steps whose anchor multiplies activations with constant weights: convolutions and linear layers.
+// Steps whose anchor (first joint) multiplies activations with constant weights: convolutions and
+// linear layers.
 //
-// A step runs in chunks, so that a chunk's input, sums and output stay in the processor's cache
-// while they are expanded, multiplied and followed by element-wise joints. A chunk is several
-// images (or positions, if each is computed independently), or a band of rows of one image, copied
-// with its padding and the rows that it shares with its neighbours. There are three ways to compute
-// (units):
+// A step runs in chunks, so that a chunk's input, sums and output stay in the processor's cache. A
+// chunk is several images (or positions, if each is computed independently), or a band of rows of
+// one image. A band is copied with its padding and the rows that it shares with its neighbours.
 //
-//     float    float32, also under wide or float edits: integer inputs are dequantised first
-//     integer  float32 products of the integers q - z, exact while every sum stays below 2^24. For
-//              larger weights, q - z is split into digits (powers of two); each digit takes one
-//              pass, and the passes are added as int32
-//     int8     uint8 x int8 -> int32 on q; then z * sum (w) is subtracted: the same sums.
-//              Depthwise convolutions use loops of our own. Most others use indirect GEMM, if the
-//              machine has the instructions. Both apply epilogues before sums are stored. The loops
-//              apply scale, bias and clip bounds, and quantise to bytes. Indirect GEMM also applies
-//              chains of element-wise joints (such as a residual), and writes float32 outputs and
-//              several quantised variants
+// A unit is a way to compute a step. There are three kinds of units (q: an integer of the input,
+// z: the input's zero point, w: an integer of the weight minus the weight's zero point):
+//
+//     float    computes in float32; integer inputs are dequantised first
+//     integer  multiplies q - z and w as float32, which is exact while every sum is below 2^24. If
+//              sums may be larger, q - z is split into digits (groups of bits,
+//              kernels/lowering/digits.h); each digit is multiplied in a pass of its own, and the
+//              products are added as int32
+//     int8     multiplies q as uint8 and w as int8 into int32, then subtracts z * sum (w), which
+//              gives the same sums
+//
+// Routines (routine.h: oneDNN or plain C) multiply, except in the units that use our own kernels.
+// Depthwise int8 convolutions use our own loops. Most other int8 products use indirect GEMM, if the
+// machine has its instructions. Both can apply the epilogue before they store the sums. The
+// depthwise loops apply scale, bias and clip bounds, and quantise to bytes. Indirect GEMM can also
+// apply chains of element-wise joints (such as a residual), write float32 outputs, and write
+// several quantised variants.
 //
 // Whether a call computes in integers depends only on the edits of its input and its weight. The
 // units integer and int8 give the same bits.
@@ -29,13 +35,13 @@
 
 enum msc_cpu_gemm_unit {
     MSC_CPU_GEMM_FLOAT,
-    MSC_CPU_GEMM_FLOAT_INDIRECT, // by cpu_gemm_indirect.c, without a routine
+    MSC_CPU_GEMM_FLOAT_INDIRECT, // uses cpu_gemm_indirect.c instead of a routine
     MSC_CPU_GEMM_INTEGER,
     MSC_CPU_GEMM_INT8,
     MSC_CPU_GEMM_INT8_PADDED, // the input is copied with padding, filled with the zero point
-    MSC_CPU_GEMM_DEPTHWISE,   // int8 by cpu_gemm_depthwise.c, without a routine
-    MSC_CPU_GEMM_INDIRECT,    // int8 by cpu_gemm_indirect.c, without a routine; copies the input if
-                              // windows overlap
+    MSC_CPU_GEMM_DEPTHWISE,   // int8; uses cpu_gemm_depthwise.c instead of a routine
+    MSC_CPU_GEMM_INDIRECT,    // int8; uses cpu_gemm_indirect.c instead of a routine; copies the
+                              // input with padding for convolutions that are not pointwise
     MSC_CPU_GEMM_UNIT_COUNT
 };
 static inline bool msc_cpu_gemm_is_float(enum msc_cpu_gemm_unit unit) {
@@ -45,7 +51,7 @@ static inline bool msc_cpu_gemm_is_indirect(enum msc_cpu_gemm_unit unit) {
     return unit == MSC_CPU_GEMM_INDIRECT || unit == MSC_CPU_GEMM_FLOAT_INDIRECT;
 }
 
-// A bias in the form in which it is added to sums.
+// The bias that is added to sums: as floats, as integers, or none.
 struct msc_cpu_gemm_bias {
     const float *floats;     // [channels] added to scaled sums; NULL: none
     const int32_t *integers; // [channels] added to integer sums; NULL: none
@@ -53,7 +59,7 @@ struct msc_cpu_gemm_bias {
     int64_t largest_integer;
 };
 
-// The factors of a step, and the bias added to its sums. All pointers are borrowed.
+// The operands of a step: activations, weight and bias. All pointers are borrowed.
 struct msc_cpu_gemm_source {
     int32_t input; // index of the step input with the activations
     const struct msc_array *weight;
@@ -71,7 +77,7 @@ struct msc_cpu_gemm_chunks {
     int64_t bands;   // chunks per image; 1 if chunks are whole images
     bool is_padded;  // the input is copied with its padding
     int64_t in, out; // elements that the routine reads and writes per chunk
-    int64_t images;  // images per chunk, or 1
+    int64_t images;  // images per chunk; 1 for bands, and for positions of a pointwise convolution
 };
 
 struct msc_cpu_gemm_routine; // an msc_routine made when it is first needed
@@ -94,7 +100,7 @@ struct msc_cpu_gemm {
     struct msc_cpu_gemm_chunks chunks[MSC_CPU_GEMM_UNIT_COUNT];
     struct msc_cpu_gemm_routine *routines; // [MSC_CPU_GEMM_UNIT_COUNT]
     struct msc_cpu_ewise
-        *epilogues[3]; // after float32 results, after sums as float32, after int32 sums; or NULL
+        *epilogues[3]; // one each for float32 results, float32 sums and int32 sums; NULL: none
 };
 
 // The unit of all calls that do not compute in integer arithmetic.
@@ -109,7 +115,7 @@ enum msc_status msc_cpu_gemm_create(struct msc_cpu_gemm **out, struct msc_cpu_ba
                                     const struct msc_gemm_spec *spec,
                                     const struct msc_cpu_gemm_source *source);
 
-// The next five functions implement the family. If the output is int32, it gets the sums.
+// The next five functions implement the family. An int32 output receives the sums themselves.
 enum msc_status msc_cpu_gemm_prepare(void **kernel, struct msc_cpu_backend *b,
                                      const struct msc_plan *plan, const struct msc_step *step);
 void msc_cpu_gemm_release(void *kernel);
@@ -120,18 +126,20 @@ enum msc_status msc_cpu_gemm_weights(void *kernel, struct msc_cpu_backend *b,
                                      size_t *n_bytes);
 void msc_cpu_gemm_release_weights(void *weights);
 
-// The routine of a unit; the first caller creates it. MSC_E_UNSUPPORTED: there is no fast routine
-// (only for int8 units). The answer never changes.
+// The routine of a unit; the first caller creates it. MSC_E_UNSUPPORTED (only for int8 units):
+// there is no fast routine. The answer never changes.
 enum msc_status msc_cpu_gemm_routine(const struct msc_routine **out, const struct msc_cpu_gemm *k,
                                      enum msc_cpu_gemm_unit unit);
-// Does an int8 routine return sums beyond 2^24 exactly? oneDNN may convert them to float32 and back
-// at the end. The first call runs the routine once to find out. The answer never changes.
+// Sets *out to whether an int8 routine returns sums beyond 2^24 exactly. oneDNN may convert sums to
+// float32 and back at the end. The first call runs the routine once to find out. The answer never
+// changes.
 enum msc_status msc_cpu_gemm_is_exact(bool *out, const struct msc_cpu_gemm *k,
                                       enum msc_cpu_gemm_unit unit, int thread);
 enum msc_status msc_cpu_gemm_create_routines(struct msc_cpu_gemm *k);
 void msc_cpu_gemm_destroy_routines(struct msc_cpu_gemm *k);
 
-// Weights and bias under edits. They are packed for each unit when that unit first needs them.
+// A variant of a step: its weights and bias under edits. The weights are packed for each unit when
+// that unit first needs them.
 struct msc_cpu_gemm_variant;
 
 struct msc_cpu_gemm_bias msc_cpu_gemm_bias_of(const float floats[], const int32_t integers[],
@@ -139,19 +147,19 @@ struct msc_cpu_gemm_bias msc_cpu_gemm_bias_of(const float floats[], const int32_
 // The bias that a variant adds to scaled sums.
 struct msc_cpu_gemm_bias msc_cpu_gemm_float_bias(const struct msc_cpu_gemm *k,
                                                  const struct msc_cpu_gemm_variant *v);
-// Is the bias rounded to exactly the scale of the integer sums, given the input's scale? If so,
-// *out has the integers to add to these sums.
+// True if the bias is rounded to multiples of exactly the scale of the integer sums (the input's
+// `scale` times the weight's). *out then has the integers to add to these sums.
 bool msc_cpu_gemm_integer_bias(struct msc_cpu_gemm_bias *out, const struct msc_cpu_gemm_variant *v,
                                float scale);
 
 struct msc_cpu_gemm_pack {
     struct msc_routine_weights *weights;
     void *own;       // packed weights of units without a routine, instead of `weights`
-    int64_t largest; // maximum of sum |q - z| over output channels; 0 for float
-    int32_t *sums;   // [channels] sum (q - z)
+    int64_t largest; // largest sum |w| of an output channel; 0 for float
+    int32_t *sums;   // [channels] sum (w)
 };
 
-// Can these weights be multiplied as integers, or also as int8?
+// True if these weights can be multiplied as integers; is_int8: if the integers also fit int8.
 bool msc_cpu_gemm_is_integer(const struct msc_cpu_gemm_variant *v);
 bool msc_cpu_gemm_is_int8(const struct msc_cpu_gemm_variant *v);
 // The scales of the sums of n output channels: the weight's scale times the input's scale. If the
@@ -166,7 +174,7 @@ enum msc_status msc_cpu_gemm_pack(const struct msc_cpu_gemm_pack **out,
 
 // ---- cpu_gemm_depthwise.c ---------------------------------------------------------------------
 
-// Does each channel have its own single filter, along one or two spatial axes?
+// True if each channel has a single filter of its own, along one or two spatial axes.
 bool msc_cpu_gemm_is_depthwise(const struct msc_gemm_desc *d);
 // Packs weights [channels][window] for msc_cpu_gemm_depthwise. *out is freed by msc_free_aligned.
 enum msc_status msc_cpu_gemm_pack_depthwise(void **out, const struct msc_cpu_gemm *k,
@@ -177,37 +185,37 @@ struct msc_cpu_gemm_depthwise {
     const void *weights;           // packed
     const uint8_t *in;             // stored integers
     uint8_t flip;                  // 0x80 for int8
-    const uint8_t **taps;          // start of each tap of the current run
-    uint8_t *blank;                // [cols][channels] zero points
-    struct msc_simd_finish finish; // arrays repeated up to the period
+    const uint8_t **taps;          // where in the input each tap, or each row of taps, starts
+    uint8_t *blank;                // [columns][channels] zero points: a row outside of the image
+    struct msc_simd_finish finish; // its arrays are repeated like the packed weights
 };
 size_t msc_cpu_gemm_depthwise_scratch(const struct msc_cpu_gemm *k);
-// Uses `memory` of msc_cpu_gemm_depthwise_scratch bytes. `q` is the input's quantisation. `finish`
-// has arrays of [channels]; it is NULL if only sums are needed.
+// `memory` has msc_cpu_gemm_depthwise_scratch bytes. `q` is the input's quantisation. `finish` has
+// arrays of [channels]; it is NULL if only sums are needed.
 void msc_cpu_gemm_depthwise_begin(struct msc_cpu_gemm_depthwise *d, const struct msc_quant *q,
                                   const struct msc_simd_finish *finish, void *memory);
 void msc_cpu_gemm_depthwise_sums(const struct msc_cpu_gemm_depthwise *d, int64_t chunk,
                                  int32_t sums[]);
-// Computes a chunk and quantises it. `out` is the start of the chunk's output.
+// Computes and quantises a chunk. `out` is the start of the chunk's output.
 void msc_cpu_gemm_depthwise_quantize(const struct msc_cpu_gemm_depthwise *d, int64_t chunk,
                                      uint8_t out[], const struct msc_simd_bytes *q);
 
 // ---- cpu_gemm_indirect.c -----------------------------------------------------------------------
 
-// The best product of our own for windows of this unit; NULL: none. The unit's chunks must be set.
+// Our own product that this unit should use; NULL: none. The unit's chunks must be set.
 const struct msc_simd_product *msc_cpu_gemm_choose_product(const struct msc_cpu_gemm *k,
                                                            enum msc_cpu_gemm_unit unit);
 static inline const struct msc_simd_product *msc_cpu_gemm_product(const struct msc_cpu_gemm *k,
                                                                   enum msc_cpu_gemm_unit unit) {
     return unit == MSC_CPU_GEMM_INDIRECT ? k->indirect : k->float_indirect;
 }
-// Does the product read up to MSC_SIMD_GROUP - 1 bytes after the end of a chunk's input?
+// True if the product may read up to MSC_SIMD_GROUP - 1 bytes after the end of a chunk's input.
 bool msc_cpu_gemm_indirect_read_beyond(const struct msc_cpu_gemm *k);
 // Packs plain weights for the unit. *out is freed by msc_free_aligned.
 enum msc_status msc_cpu_gemm_pack_indirect(void **out, const struct msc_cpu_gemm *k,
                                            enum msc_cpu_gemm_unit unit, const void *weights);
-// msc_cpu_gemm_indirect describes a chunk's windows, except for `in`. It uses `memory` of
-// msc_cpu_gemm_indirect_scratch bytes.
+// msc_cpu_gemm_indirect describes the windows of a chunk; the caller sets `in` of the result.
+// `memory` has msc_cpu_gemm_indirect_scratch bytes and must outlive the result.
 size_t msc_cpu_gemm_indirect_scratch(const struct msc_cpu_gemm *k, enum msc_cpu_gemm_unit unit);
 struct msc_simd_indirect msc_cpu_gemm_indirect(const struct msc_cpu_gemm *k,
                                                enum msc_cpu_gemm_unit unit, const void *packed,

@@ -1,8 +1,8 @@
 // Depthwise convolutions on integers, in NHWC. Windows of the usual sizes are summed column by
-// column, if the machine has instructions for that. Otherwise taps are summed over runs of
-// contiguous elements: if windows are one column apart, a run is a row of positions; if not, it is
-// one position. Taps outside of the image read zero points, so that all sums of a channel have the
-// same offset.
+// column, if the machine has instructions for that. All other windows are summed tap by tap over
+// runs of contiguous elements. With a stride of 1, a run covers neighbouring positions of a row;
+// with larger strides, each position is a run of its own. Taps outside of the image read zero
+// points, so that all sums of a channel have the same offset.
 #include "base/alloc.h"
 #include "kernels/cpu/cpu_gemm.h"
 
@@ -50,8 +50,8 @@ static int64_t greatest_divisor(int64_t a, int64_t b) {
     return a;
 }
 
-// The number of elements after which channels and blocks begin at the same element again. If each
-// position is a run of its own, it is the number of channels.
+// The number of elements after which the packed weights repeat: the least common multiple of
+// k->channels and MSC_SIMD_BLOCK or, if each position is a run of its own, k->channels.
 static int64_t period_of(const struct msc_cpu_gemm *k) {
     const int64_t most = 4096; // more would not fit the cache
     int64_t repeats = MSC_SIMD_BLOCK / greatest_divisor(k->channels, MSC_SIMD_BLOCK);
@@ -161,7 +161,7 @@ void msc_cpu_gemm_depthwise_begin(struct msc_cpu_gemm_depthwise *d, const struct
 
 // ---- Running ----------------------------------------------------------------------------------
 
-// Where a chunk's next elements are written: either to `sums` or to `bytes`.
+// The address that the next elements of a chunk are written to; either `sums` or `bytes` is NULL.
 struct target {
     int32_t *sums;
     uint8_t *bytes;

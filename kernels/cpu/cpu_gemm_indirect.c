@@ -7,9 +7,10 @@
 
 // ---- Geometry ---------------------------------------------------------------------------------
 
-// The shape of a window: neighbouring positions of a row form one run.
+// The shape of a window. Without dilation, all positions in a row of the window form one run; with
+// dilation, each position is a run.
 struct shape {
-    int64_t rows, columns; // number of runs per window
+    int64_t rows, columns; // rows * columns runs per window
     int64_t depth;         // elements per run
     int64_t per_position;
 };
@@ -60,7 +61,7 @@ const struct msc_simd_product *msc_cpu_gemm_choose_product(const struct msc_cpu_
     if (!plain || !has_windows(d, unit)) {
         return NULL;
     }
-    // The product is slower than a routine if few channels are padded to many.
+    // If much of the packed weights would be padding, a routine is faster than the product.
     struct shape s = cpu_gemm_indirect_shape_of(d);
     int64_t n_runs = count_runs(&s), depth = s.depth * cpu_gemm_indirect_element_bytes(unit);
     size_t n_bytes = plain->packed_bytes(d->out_channels, n_runs, depth);
@@ -68,7 +69,7 @@ const struct msc_simd_product *msc_cpu_gemm_choose_product(const struct msc_cpu_
     if (n_bytes > (is_float ? 2 * most : most)) {
         return NULL;
     }
-    // Tiles also pad windows. They are used only if the padding is not too large.
+    // The product by tiles, which also pads windows, is used only if the padding is not too large.
     if (!is_float && b->tiles) {
         size_t filled = b->tiles->packed_bytes(d->out_channels, n_runs, depth);
         return filled <= most && filled <= 2 * n_bytes ? b->tiles : plain;

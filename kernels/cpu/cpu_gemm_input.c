@@ -1,5 +1,6 @@
-// Converts inputs into the forms that the units of cpu_gemm.h read: expands integers to floats,
-// flips their sign bit, splits them into digits, and copies inputs with padding.
+// Converts the input of a step for the unit that computes it (cpu_gemm.h): expands integers to
+// floats, flips the sign bit of int8, splits integers into digits (kernels/lowering/digits.h), and
+// adds padding.
 #include "kernels/cpu/cpu_gemm_run.h"
 
 #include <string.h>
@@ -27,8 +28,8 @@ bool msc_cpu_gemm__copies_input(const struct msc_cpu_gemm_run *r) {
     }
 }
 
-// Converts n input elements from `first` on into the form that the unit reads. If integers are
-// split, takes the given digit of each.
+// Converts n input elements, beginning at `first`, for the unit r->unit. If integers are split into
+// digits, writes only digit number `digit` of each.
 static void cpu_gemm_input_convert(const struct msc_cpu_gemm_run *r, char *to, int64_t first,
                                    int64_t n, int digit) {
     const struct msc_view *in = &r->call->inputs[r->k->input];
@@ -51,7 +52,9 @@ static void cpu_gemm_input_convert(const struct msc_cpu_gemm_run *r, char *to, i
     }
 }
 
-// The position of a padded chunk in its images. Missing axes come first and have length 1.
+// The part of the images that a padded chunk covers: the spatial dims of an image (`in`) and of the
+// padded chunk, and the image coordinates of the chunk's first element (`first`). If there are
+// fewer than three spatial axes, leading axes of length 1 are added.
 struct window {
     int64_t in[3], padded[3], first[3];
     int64_t image; // index in the batch
@@ -71,7 +74,8 @@ static struct window find_window(const struct msc_cpu_gemm_run *r, int64_t chunk
     return w;
 }
 
-// Fills n elements with padding: the digit of the zero point or, in the integer unit, 0.
+// Fills n elements with padding. The int8 units get the zero point, or one digit of it; all other
+// units get 0.
 static void cpu_gemm_input_fill(const struct msc_cpu_gemm_run *r, char *to, int64_t n, int digit) {
     int value = 0;
     if (r->unit >= MSC_CPU_GEMM_INT8) {

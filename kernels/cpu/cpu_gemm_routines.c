@@ -84,9 +84,9 @@ static void trial_finish(struct trial *t) {
     msc_free_aligned(t->scratch);
 }
 
-// Inputs of 255 and weights of 127 give the largest possible sum. The sum must be odd, because no
-// float32 above 2^24 is odd. If the number of products is even, the first weight of each channel is
-// 126 instead.
+// Runs a routine once to find out whether it rounds large sums to float32. Inputs of 255 and
+// weights of 127 give the largest possible sum. The sum must be odd, because no float32 above 2^24
+// is odd. If the number of products is even, the first weight of each channel is 126 instead.
 static enum msc_status run_trial(bool *is_exact, struct trial *t, const struct msc_cpu_gemm *k,
                                  const struct msc_cpu_gemm_chunks *c,
                                  const struct msc_routine *routine, int thread) {

@@ -16,7 +16,7 @@ static bool has_padding(const struct msc_gemm_desc *d) {
     return false;
 }
 
-// The best unit for this input and these weights. Integer units require integers for both.
+// The fastest unit for this input and these weights. Integer units require that both are integers.
 static enum msc_cpu_gemm_unit best_unit(const struct msc_cpu_gemm_run *r,
                                         const struct msc_cpu_gemm_variant *v) {
     const struct msc_cpu_gemm *k = r->k;
@@ -100,7 +100,7 @@ static size_t own_scratch_bytes(const struct msc_cpu_gemm_run *r) {
                                              : msc_cpu_gemm_indirect_scratch(r->k, r->unit);
 }
 
-// Are the sums of the float routine added to int32 sums?
+// True if the products of the float routine are added up in int32.
 static bool adds_up(const struct msc_cpu_gemm_run *r) {
     return r->unit == MSC_CPU_GEMM_INTEGER && (r->digits.n > 1 || r->bias.integers);
 }
@@ -110,7 +110,7 @@ static float *floats_of(const struct msc_call *call) {
     return call->outputs[0].dtype == MSC_DTYPE_F32 ? call->outputs[0].data : NULL;
 }
 
-// Is the bias added only to the integer sums, so that no float bias is left?
+// True if the step's bias is added to the integer sums, so that no float bias is left to add.
 static bool has_no_floats(const struct msc_cpu_gemm_run *r) {
     return r->k->bias.floats && !r->bias.floats;
 }
@@ -254,7 +254,7 @@ static void give_sums(const struct msc_cpu_gemm_run *r, int64_t begin, const flo
 }
 
 // Applies everything that follows a chunk's sums. `out` has float results, if there are any, and
-// receives the float32 output. It is NULL if there are only int32 sums and quantised variants.
+// receives the float32 output. `out` is NULL if there are only int32 sums and quantised variants.
 static void finish_chunk(const struct msc_cpu_gemm_run *r, int64_t begin, float *out) {
     const struct msc_call *call = r->call;
     if (r->k->gives_sums) {
@@ -284,7 +284,7 @@ static void finish_chunk(const struct msc_cpu_gemm_run *r, int64_t begin, float 
 
 // ---- Kernels of our own -----------------------------------------------------------------------
 
-// Is every scaled sum with its bias small enough to be quantised without further checks?
+// True if every scaled sum with its bias is small enough to be quantised without further checks.
 static bool has_numbers(const struct msc_cpu_gemm_run *r, const struct msc_cpu_gemm_variant *v,
                         const struct msc_simd_bytes *q) {
     float scale = r->quant->scales[0];
@@ -318,7 +318,7 @@ static bool set_quantized(struct msc_cpu_gemm_run *r) {
     return true;
 }
 
-// Sets the epilogue of the sums for kernels of our own. False if they do not support it.
+// Sets r->own_epilogue. False if kernels of our own do not support the epilogue of the step.
 static bool get_epilogue(struct msc_cpu_gemm_run *r) {
     struct msc_simd_epilogue *e = &r->own_epilogue;
     if (r->unit == MSC_CPU_GEMM_FLOAT_INDIRECT) {
@@ -330,7 +330,7 @@ static bool get_epilogue(struct msc_cpu_gemm_run *r) {
     return msc_cpu_ewise_get_sums_epilogue(e, r->epilogue) && e->finish.low <= e->finish.high;
 }
 
-// Can a kernel of our own compute everything that follows its sums?
+// True if a kernel of our own can compute everything that follows its sums. Sets r->own_epilogue.
 static bool cpu_gemm_is_direct(struct msc_cpu_gemm_run *r, const struct msc_cpu_gemm_variant *v) {
     struct msc_simd_epilogue *e = &r->own_epilogue;
     if (!is_own(r->unit) || r->k->gives_sums || !get_epilogue(r) || !set_quantized(r)) {

@@ -1,4 +1,4 @@
-// Shared by the files that run conv/GEMM steps. No other file includes it.
+// Internal header of the files that run conv/GEMM steps: cpu_gemm_run.c and cpu_gemm_input.c.
 #ifndef MSC_KERNELS_CPU_CPU_GEMM_RUN_H
 #define MSC_KERNELS_CPU_CPU_GEMM_RUN_H
 
@@ -16,7 +16,7 @@ struct msc_cpu_gemm_run {
     const struct msc_cpu_ewise *epilogue;
     struct msc_digits digits;
     void *routine_scratch, *ewise_scratch;
-    char *input;      // copy of a chunk in the form that the unit reads; NULL: read in place
+    char *input;      // a chunk's input, converted for `unit`; NULL: the input is read in place
     int32_t *sums;    // a chunk's int32 sums
     int32_t *product; // a chunk's int32 sums of one digit
     float *floats;    // a chunk's float results if the call has no float output; otherwise NULL
@@ -27,22 +27,22 @@ struct msc_cpu_gemm_run {
     void *own_scratch;                       // for the depthwise and indirect units
     bool is_direct;                          // a kernel of our own also computes everything after
                                              // its sums
-    struct msc_simd_epilogue own_epilogue;   // used if is_direct
+    struct msc_simd_epilogue own_epilogue;   // for the depthwise and indirect units
     struct msc_simd_quantized quantized[MSC_SIMD_MAX_QUANTIZED];
     struct msc_cpu_gemm_bias bias;
     float *channel_bias; // [channels] bias.floats, or -0 if there is no bias
 };
 
-// The zero point of stored values that are read as uint8. If they are int8, values and zero point
-// are increased by 128. `i` is the index of the scale.
+// The zero point of stored integers that are read as uint8. If the integers are int8, both the
+// integers and the zero point are increased by 128. `i` is the index of the scale.
 int32_t msc_cpu_gemm__zero_point(const struct msc_quant *q, int64_t i);
 
 // ---- cpu_gemm_input.c -------------------------------------------------------------------------
 
-// Is the input copied into the form that the unit reads?
+// True if the unit needs a converted copy of the input.
 bool msc_cpu_gemm__copies_input(const struct msc_cpu_gemm_run *r);
-// The input of a chunk in the form that the unit reads, for one digit. If it is a copy, it is in
-// r->input.
+// The input of a chunk for the unit: one digit of it, if integers are split into digits. A
+// converted copy is stored in r->input.
 const void *msc_cpu_gemm__input(const struct msc_cpu_gemm_run *r, int64_t chunk, int digit);
 
 #endif

@@ -60,7 +60,7 @@ float msc_cpu_gemm_largest_scale(const struct msc_cpu_gemm_variant *v) {
     return v->largest_scale;
 }
 
-// Does every q - z fit int8?
+// True if every q - z fits int8.
 static bool fits_int8(const struct msc_quant *q) {
     for (int32_t i = 0; i < q->n; i++) {
         if (q->low - q->zero_points[i] < INT8_MIN || q->high - q->zero_points[i] > INT8_MAX) {
@@ -158,8 +158,9 @@ enum msc_status msc_cpu_gemm_weights(void *kernel, struct msc_cpu_backend *b,
 
 // ---- Packing ----------------------------------------------------------------------------------
 
-// The plain weight viewed as [rows, per_group, inner]. The middle axis is the output channels (of
-// one group for transposed convolutions, in which each group has its own rows).
+// The plain weight viewed as [rows, per_group, inner], with output channels on the middle axis. In
+// a transposed convolution, the middle axis has only the channels of one group, and each group has
+// rows_of_group rows of its own.
 struct channel_map {
     int64_t rows, per_group, inner;
     int64_t rows_of_group;

@@ -77,9 +77,9 @@ static enum msc_status cpu_group_norm_prepare(void **out, struct msc_cpu_backend
 struct work {
     float *mean, *factor, *offset;     // [channels * n_wide]
     double *means, *squares;           // [channels * n_wide]
-    double *rest_means, *rest_squares; // [channels] positions that do not fill n_wide
-    float *piece;                      // [PIECE] or [channels * n_wide]; used if only quantised
-                                       // variants are written
+    double *rest_means, *rest_squares; // [channels] of the last n_positions % n_wide positions
+    float *piece;                      // [PIECE] or [channels * n_wide], the larger; holds results
+                                       // if only quantised variants are written
 };
 
 static enum msc_status get_work(struct work *w, const struct kernel *k, struct msc_cpu_backend *b,

@@ -1,12 +1,12 @@
 // Convolutions and matrix products on integers that models quantise themselves: QLinearConv,
 // QLinearMatMul, ConvInteger, MatMulInteger, with constant weights and one scale and zero point for
-// all activations. The sums are computed as in steps of cpu_gemm.h, followed by
+// all activations. cpu_gemm.h computes the integer sums. The result of output channel c is
 //
 //     rint((float)(sum + bias) * scale[c]) + zero point,  scale[c] = x_scale * w_scale[c] / y_scale
 //
-// and clamped to the range of the output type. This equals float32 results with scale scale[c],
-// quantised with scale 1. The weights are passed to cpu_gemm.h as floats, multiplied by scale[c],
-// with an edit that quantises them to the original integers.
+// clamped to the range of the output type. cpu_gemm.h gives the same result for a step of floats
+// whose output is quantised with scale 1. So cpu_gemm.h gets the weights as floats (the integers
+// times scale[c]), with an edit that quantises these floats to the original integers.
 #include "base/alloc.h"
 #include "kernels/cpu/cpu_gemm.h"
 #include "kernels/lowering/integer.h"
@@ -19,9 +19,9 @@ struct kernel {
     struct msc_cpu_gemm *gemm;
     struct msc_array *weight; // as float32
     float *scales;            // [channels]
-    int32_t *zeros, *bias;    // [channels] all zeros are 0; bias may be NULL
+    int32_t *zeros, *bias;    // [channels] zero points of the weight: all 0; bias may be NULL
     struct msc_edit edit;     // edit of the weight
-    // zero_input is the step input that gives the zero point of x; MSC_NO_ID: it is x_zero.
+    // Index of the step input that contains the zero point of x; MSC_NO_ID: the constant x_zero.
     int32_t n_inputs, zero_input;
     int32_t x_zero, y_zero;
     bool gives_sums;

@@ -20,7 +20,7 @@ struct kernel {
     int64_t n_products;
     int64_t *offsets[2];                // [n_products] start of each factor, in elements
     int64_t n_out;                      // elements of the result of one call
-    struct msc_cpu_ewise *epilogues[2]; // after float32 results, after integer sums
+    struct msc_cpu_ewise *epilogues[2]; // one for float32 results, one for integer sums
 };
 
 // ---- Preparing --------------------------------------------------------------------------------
@@ -140,7 +140,7 @@ struct run {
     struct msc_view factors[2];
     int64_t n[2]; // elements of each factor
     bool is_integer;
-    struct msc_digits digits; // how the first factor is split
+    struct msc_digits digits; // how the integers of the first factor are split
     void *routine_scratch, *ewise_scratch;
     float *floats[2]; // dequantised factors
     int32_t *sums;

@@ -9,8 +9,8 @@ struct buffer {
     size_t n_bytes;
 };
 
-// Memory of one thread. It has cache lines of its own, because threads write their structure while
-// other threads read theirs.
+// Memory of one thread. Each structure has cache lines of its own, because one thread writes its
+// structure while other threads read other structures.
 struct msc_cpu_memory {
     _Alignas(64) struct buffer scratch;
     struct buffer result; // output of families that write only floats; inputs that were quantised

@@ -47,7 +47,7 @@ static int64_t padded_taps(const struct msc_pool_axis *a, int64_t first) {
     return end > begin ? end - begin : 0;
 }
 
-// With at most this many channels, windows one column apart are pooled a whole row at a time.
+// With at most this many channels and a column stride of 1, a whole output row is pooled at a time.
 enum { MOST_BY_ROW = 63 };
 
 // ---- Positions one by one ---------------------------------------------------------------------
@@ -76,7 +76,7 @@ MSC_SIMD static void cpu_pool_fill(float out[], int64_t n, float value) {
     }
 }
 
-// The images to pool: floats, or bytes with their `flip` (simd.h).
+// The image to pool: floats, or bytes. `flip` is 0x80 for int8 (simd.h).
 struct images {
     const void *image;
     bool is_bytes;
@@ -84,8 +84,8 @@ struct images {
     int64_t *offsets; // room for all taps
 };
 
-// Pools all channels of output positions x, x + 1, ... of row y, which have the same tap offsets
-// relative to each position.
+// Pools all channels of the output positions x ... x + n - 1 of row y. If n > 1, all of their
+// windows must have the same taps.
 static void pool_positions(const struct kernel *k, const struct images *of, void *out, int64_t y,
                            int64_t x, int64_t n) {
     const struct msc_pool_axis *rows = &k->pool.axes[0], *cols = &k->pool.axes[1];
@@ -110,8 +110,9 @@ static void pool_positions(const struct kernel *k, const struct images *of, void
     }
 }
 
-// Pools row y. Positions at both ends, where some columns are outside of the image, run one by one.
-// The others share the tap offsets of the first inner position, shifted by the stride.
+// Pools row y. Positions at both ends, whose windows extend beyond the image, are pooled one by
+// one. All other positions are pooled together: their windows have the same taps, shifted by the
+// stride.
 static void pool_by_position(const struct kernel *k, const struct images *of, void *out,
                              int64_t y) {
     const struct msc_pool_axis *cols = &k->pool.axes[1];
@@ -155,8 +156,8 @@ static void divide_row(const struct kernel *k, float *out, int64_t first_y, int6
     }
 }
 
-// Pools one output row if windows are one column apart. Every tap is then a run of the input row,
-// limited to the columns inside the image.
+// Pools one output row with a column stride of 1. For each tap, the elements that neighbouring
+// windows read are contiguous. Elements outside of the image are left out.
 static void pool_row(const struct kernel *k, float *out, const float *image, int64_t y) {
     const struct msc_pool_axis *rows = &k->pool.axes[0], *cols = &k->pool.axes[1];
     int64_t first_y = y * rows->stride - rows->pad_begin, begin, end;
@@ -180,8 +181,8 @@ static void pool_row(const struct kernel *k, float *out, const float *image, int
     }
 }
 
-// Is this max pooling in which every window has a tap? A window without taps would give the initial
-// lowest float.
+// True for max pooling in which every window has a tap inside of the image. A window without taps
+// gives -infinity, which is not an input element.
 static bool cpu_pool_is_movement(const void *kernel) {
     const struct kernel *k = kernel;
     bool has_taps = k->pool.is_max;
@@ -200,7 +201,8 @@ static enum msc_status cpu_pool_run(void *kernel, struct msc_cpu_backend *b,
                                     const struct msc_call *call, int thread) {
     const struct kernel *k = kernel;
     const struct msc_quant *quant = call->outputs[0].quant;
-    // The maximum of integers represents the maximum of the numbers: both have the same order.
+    // Integers have the same order as the values that they represent, so their maximum represents
+    // the maximum of the values.
     struct images of = {.image = call->inputs[0].data,
                         .is_bytes = quant != NULL,
                         .flip = quant && quant->low < 0 ? 0x80 : 0};

@@ -14,10 +14,10 @@ enum {
     VECTORS = 4,
     WIDTH = LANES * VECTORS, // columns of a panel
     MOST_ROWS = 4,           // rows multiplied together: their sums fit the registers
-    CHUNK_ROWS = 64,         // rows of the input multiplied before the steps that use them
+    CHUNK_ROWS = 64,         // input rows that are multiplied before the time steps that use them
 };
 typedef float lanes __attribute__((vector_size(LANES * sizeof(float))));
-// The same in memory of any alignment.
+// The same vector in memory of any alignment.
 typedef float lanes_at
     __attribute__((vector_size(LANES * sizeof(float)), aligned(sizeof(float)), may_alias));
 
@@ -28,8 +28,8 @@ struct kernel {
     int64_t n_times, n_batches, n_inputs, n_hidden, n_gates, n_directions;
     int32_t n_outputs;
     int32_t tensors[3];             // weight, recurrence and bias; MSC_NO_ID: no bias
-    int32_t slots[3];               // their weight slots of the step, or MSC_NO_ID
-    struct msc_operand operands[7]; // input 0, states 5 and 6
+    int32_t slots[3];               // the step's weight slot of each tensor, or MSC_NO_ID
+    struct msc_operand operands[7]; // used: 0 (input), 5 and 6 (initial states)
 };
 
 // Weights [depth, columns] as panels of WIDTH columns, which are padded with zeros.
@@ -260,13 +260,13 @@ MSC_SIMD static void multiply(float *out, int64_t out_step, const float *x, int6
 
 // ---- Steps ------------------------------------------------------------------------------------
 
-// Memory of a thread. Rows of gates have room for whole panels.
+// Scratch memory of a call. A row of gates has n_row elements, enough for whole panels.
 struct work {
-    float *in;           // [CHUNK_ROWS or n_batches][n_row] products of the input
+    float *in;           // [max (CHUNK_ROWS, n_batches)][n_row] products of the input
     float *gates;        // [n_batches][n_row]
     float *candidate;    // [n_batches][n_row]
     float *reset;        // [n_batches][n_hidden] GRU: state times reset gate
-    float *h, *c, *tanh; // [n_batches][n_hidden]
+    float *h, *c, *tanh; // [n_batches][n_hidden]; tanh: [n_hidden]
     int64_t n_row;
 };
 
@@ -314,8 +314,8 @@ static void step_rnn(const struct work *w, int64_t n, int64_t batch, const float
     msc_tanh_run(w->h + batch * n, gates, n);
 }
 
-// Gates are in the order z, r, h. All batches at once, because the product for gate h may need the
-// reset states.
+// Gates are in the order z, r, h. All batches run together, because one product for gate h may need
+// the reset states of all batches.
 static void step_gru(const struct kernel *k, const struct direction *d, const struct work *w,
                      const float *in) {
     int64_t n = k->n_hidden;
@@ -397,7 +397,7 @@ static void run_direction(const struct kernel *k, const struct msc_call *call, c
     const struct direction *d = &((const struct packed *)call->weights)->directions[direction];
     const float *x = operand_data(k, call, 0);
     int64_t n_batches = k->n_batches, n_state = n_batches * k->n_hidden;
-    int64_t most = n_batches < CHUNK_ROWS ? CHUNK_ROWS / n_batches : 1; // times in a chunk
+    int64_t most = n_batches < CHUNK_ROWS ? CHUNK_ROWS / n_batches : 1; // time steps per chunk
     bool is_backward = direction == 1 || k->is_reverse;
     for (int64_t at = 0; at < k->n_times; at += most) {
         int64_t n = k->n_times - at < most ? k->n_times - at : most;

@@ -1,4 +1,4 @@
-// Which joints cpu_recurrent.c computes; the reference kernel computes other recurrent layers.
+// Tells which recurrent layers cpu_recurrent.c computes. The reference kernel computes all others.
 #ifndef MSC_KERNELS_CPU_CPU_RECURRENT_H
 #define MSC_KERNELS_CPU_CPU_RECURRENT_H
 

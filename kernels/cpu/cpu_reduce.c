@@ -7,7 +7,7 @@
 #include <string.h>
 
 // Dims of the input in memory order; adjacent dims are joined if both are kept or both reduced.
-// `out` strides are 0 for reduced dims.
+// `out` has the stride of each dim in the output: 0 for reduced dims.
 struct kernel {
     enum msc_reduction_kind kind;
     int n_dims; // at least 1
@@ -74,8 +74,8 @@ static enum msc_status cpu_reduce_prepare(void **out, struct msc_cpu_backend *b,
 
 // ---- Running ----------------------------------------------------------------------------------
 
-// The number of partial results per row: the number of lanes of the widest vector. It is the same
-// on every machine.
+// The number of partial results per row: the number of lanes of the widest vector. The number is
+// the same on every machine, so that sums are too.
 enum { LANES = 16 };
 
 MSC_SIMD static void cpu_reduce_add_row(float *restrict out, const float *restrict x, int64_t n) {
@@ -145,7 +145,7 @@ MSC_INLINE float combine(enum msc_reduction_kind kind, float a, float b) {
     }
 }
 
-// The lanes of a row's maximum or minimum.
+// Reduces a row of n elements to LANES partial maxima or minima.
 MSC_INLINE void select_lanes(enum msc_reduction_kind kind, float *restrict lanes,
                              const float *restrict x, int64_t n) {
     if (n < LANES) {
@@ -164,7 +164,8 @@ MSC_INLINE void select_lanes(enum msc_reduction_kind kind, float *restrict lanes
         }
     }
     for (; i < n; i += LANES) {
-        const float *next = x + (i + LANES <= n ? i : n - LANES); // may overlap the lanes before
+        // The last vector may overlap the vector before it.
+        const float *next = x + (i + LANES <= n ? i : n - LANES);
 #pragma omp simd
         for (int k = 0; k < LANES; k++) {
             lanes[k] = combine(kind, lanes[k], next[k]);
@@ -223,7 +224,7 @@ static enum msc_status cpu_reduce_run(void *kernel, struct msc_cpu_backend *b,
     const float *x = call->inputs[0].data;
     float *out = call->outputs[0].data;
     int last = k->n_dims - 1;
-    // Rows that are reduced are taken together with the dim before them.
+    // If the last dim is reduced, all rows along the dim before it are reduced in one call.
     bool has_rows = k->out[last] == 0;
     int64_t n_rows = has_rows && last > 0 ? k->dims[last - 1] : 1;
     int outer = has_rows && last > 0 ? last - 1 : last;

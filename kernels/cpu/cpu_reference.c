@@ -65,7 +65,7 @@ static enum msc_status cpu_reference_prepare(void **out, struct msc_cpu_backend 
 }
 
 struct variant {
-    struct msc_array *arrays[MSC_STEP_MAX_WEIGHTS]; // NULL where there is no edit
+    struct msc_array *arrays[MSC_STEP_MAX_WEIGHTS]; // edited weights; NULL: not edited
 };
 
 static void cpu_reference_release_weights(void *memory) {
@@ -112,8 +112,8 @@ static enum msc_status cpu_reference_weights(void *kernel, struct msc_cpu_backen
     return MSC_OK;
 }
 
-// Runs a joint that has subgraphs. Its outputs have the dims that the plan gives; tensors inside
-// the subgraphs may have any dims.
+// Runs a joint that has subgraphs. Tensors inside the subgraphs may have any dims, so their memory
+// is limited by call->limits.
 static enum msc_status run_bodies(msc_reference_fn fn, const struct msc_reference_call *call) {
     struct msc_array_meter meter = {.limit_bytes = call->limits ? call->limits->memory_bytes : 0};
     struct msc_array_meter *before = msc_array_measure(&meter);

@@ -12,14 +12,14 @@ struct kernel {
     int64_t in_rows, in_cols, out_rows, out_cols;
     struct msc_resize_taps *taps;
     const struct msc_resize_taps *by_axis[MSC_MAX_DIMS];
-    int32_t *columns;    // [out_cols] if every column is a copy of this input column
+    int32_t *columns;    // [out_cols] first input column that each output column reads
     bool is_doubled;     // out_cols is 2 * in_cols, and column i is a copy of column i / 2
     int64_t slots;       // resized rows kept at a time: as many as an output row needs
     bool copies;         // every output element is a copy of an input element
     bool blends_columns; // every output column blends two input columns
 };
 
-// Finds the taps by a call of the reference code that has only shapes.
+// Finds the taps by calling the reference code with shapes only, without elements.
 static enum msc_status cpu_resize_find_taps(struct msc_resize_taps **out,
                                             const struct msc_resize_taps *by_axis[MSC_MAX_DIMS],
                                             const struct msc_graph *g,
@@ -201,7 +201,7 @@ static void make_row(const struct kernel *k, float out[], const float image[], s
     }
 }
 
-// Copies a row of positions; the size of a position is a compile-time constant.
+// Copies a row of positions. Faster if `position`, the bytes of a position, is a constant.
 MSC_INLINE void copy_row(const struct kernel *k, char *to, const char *row, size_t position) {
     for (int64_t x = 0; x < k->out_cols; x++) {
         memcpy(to + (size_t)x * position, row + (size_t)k->columns[x] * position, position);
@@ -215,7 +215,7 @@ MSC_SIMD static void double_row(uint64_t *restrict out, const uint32_t *restrict
     }
 }
 
-// Copies elements of any size from their nearest neighbours.
+// Resizes an image in which every output element is a copy of an input element of any size.
 static void copy_image(const struct kernel *k, char *out, const char *image, size_t bytes) {
     size_t position = (size_t)k->channels * bytes, row = position * (size_t)k->out_cols;
     for (int64_t y = 0; y < k->out_rows; y++) {
@@ -283,7 +283,7 @@ const struct msc_cpu_family msc_cpu_resize = {
     .prepare = cpu_resize_prepare,
     .release = cpu_resize_release,
     .run = cpu_resize_run,
-    .quantizes = true, // unless the kernel copies
+    .quantizes = true, // not used if the kernel copies
     .is_movement = cpu_resize_is_movement,
     .copies = true,
 };

@@ -1,5 +1,5 @@
-// Slices and constant padding, in either layout. A slice is a strided copy out of a part of an
-// array, padding is a strided copy into it.
+// Slices and constant padding, in either layout. Slicing is a strided copy from a part of the
+// input; padding is a strided copy into a part of the output.
 #include "base/alloc.h"
 #include "base/platform.h"
 #include "kernels/cpu/cpu.h"
@@ -78,7 +78,7 @@ static enum msc_status cpu_slice_run(void *kernel, struct msc_cpu_backend *b,
     return MSC_OK;
 }
 
-// Padding is movement only if it pads with zero: another number would have to be quantised as well.
+// True for slices and for padding with zeros. Any other padding would have to be quantised too.
 static bool cpu_slice_is_movement(const void *kernel) {
     const struct kernel *k = kernel;
     return !k->fills || k->value == 0.0f;

@@ -1,4 +1,5 @@
-// Chains: programs in which every instruction takes the result of the previous instruction.
+// Converts element-wise programs to chains (simd.h). A program can be a chain if every instruction
+// reads the result of the previous instruction.
 #include "kernels/cpu/ewise_internal.h"
 #include "kernels/cpu/simd_indirect.h"
 
@@ -33,8 +34,8 @@ static bool is_number(const struct msc_ewise *e, int32_t operand) {
     return msc_ewise_is_constant(o, e->n_dims) && o->source == MSC_EWISE_FROM_MEMORY;
 }
 
-// The chain operation of an instruction if its other operand is an array, a number or the saved
-// result. LOAD means that there is none.
+// Chain operations of an instruction with two operands, by the kind of its second operand: an
+// array, a number or the saved result. MSC_SIMD_LOAD: there is no such operation.
 static const struct {
     enum msc_ewise_op instr;
     enum msc_simd_op array, number, saved;
@@ -87,8 +88,8 @@ static bool add_binary(struct chainer *c, const struct msc_ewise_instr *x, int32
     return false;
 }
 
-// Should a chain that begins with this instruction load its second operand, because the first is a
-// number?
+// True if a chain that begins with this instruction should load the second operand, because the
+// first operand is a number.
 static bool is_number_first(const struct chainer *c, const struct msc_ewise_instr *x) {
     bool is_commutative = false;
     for (size_t i = 0; i < sizeof(binaries) / sizeof(binaries[0]); i++) {
@@ -116,8 +117,8 @@ static bool cpu_ewise_chain_add_instr(struct chainer *c, int32_t k) {
     return x->x[1] < 0 ? add_unary(c, x) : add_binary(c, x, other, is_swapped);
 }
 
-// Saves the result of instruction k, which is read again later. False if another saved result is
-// still needed.
+// Saves the result of instruction k if it is read again after the next instruction, or read twice
+// by the next instruction. False if another saved result is still needed.
 static bool cpu_ewise_chain_save(struct chainer *c, int32_t k) {
     const struct msc_ewise_instr *next = &c->e->instrs[k + 1];
     int32_t value = MSC_EWISE_VALUE + k;

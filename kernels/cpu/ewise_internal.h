@@ -1,5 +1,4 @@
-// Shared by the preparation and the running of element-wise programs. Only cpu/ewise_*.c includes
-// it.
+// Internal header of cpu/ewise_*.c, the files that prepare and run element-wise programs.
 //
 // A row is the program's innermost dim. A block is several whole rows or, if rows are long, part of
 // one row. If a call begins or ends within a row, its first or last block is also part of a row.
@@ -15,16 +14,17 @@
 // first-level cache.
 #define MSC_CPU_EWISE_BLOCK 1024
 
+// How a block of an operand is read.
 enum msc_cpu_ewise_mode {
-    MSC_CPU_EWISE_DIRECT,    // elements of a block are contiguous
-    MSC_CPU_EWISE_BROADCAST, // expanded into a buffer when the block's address changes
+    MSC_CPU_EWISE_DIRECT,    // in place: the elements are contiguous
+    MSC_CPU_EWISE_BROADCAST, // from a buffer, which is refilled if the block has other elements
     MSC_CPU_EWISE_READY,     // `memory` holds the block's elements, which are the same for all
                              // blocks
 };
 
 struct msc_cpu_ewise_operand {
     enum msc_cpu_ewise_mode mode;
-    int32_t buffer;      // holds BROADCAST elements, or floats of an input's integers
+    int32_t buffer;      // index of the buffer for BROADCAST, or for dequantised integers
     const float *memory; // elements of a constant
 };
 
@@ -39,8 +39,8 @@ struct msc_cpu_ewise {
     int64_t block_rows;                     // rows per block; 0: a block is part of a row
     int64_t block_elements;                 // most elements in a block
     struct msc_cpu_ewise_operand *operands; // [program->n_operands]
-    struct msc_ewise_instr *instrs;         // [program->n_instrs], operands as msc_ewise_place
-                                            // gives them
+    struct msc_ewise_instr *instrs;         // [program->n_instrs], operands converted by
+                                            // msc_ewise_place
     int32_t n_buffers;
     struct msc_simd_chain chain; // the program as a chain; without instructions if it is not
                                  // a chain

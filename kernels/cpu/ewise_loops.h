@@ -4,7 +4,8 @@
 
 #include "kernels/lowering/ewise.h"
 
-// out[i] = op(x[0][i], x[1][i], ...) for n elements; out may equal any x. Absent operands are NULL.
+// out[i] = op(x[0][i], x[1][i], ...) for n elements. `out` may equal any x[k]. Absent operands are
+// NULL.
 void msc_cpu_ewise_loop(enum msc_ewise_op op, float *out, const float *const x[MSC_EWISE_MAX_X],
                         const float p[2], int64_t n);
 

@@ -12,8 +12,8 @@ static size_t cpu_ewise_round_up(size_t n_bytes) {
 }
 
 // The parts of scratch: the address of each value (`places`), the quantisations of operands that a
-// chain reads as integers, the address from which each buffer was expanded (`origins`), then
-// registers, buffers and an output block.
+// chain reads as integers (`quants`), the address from which each buffer was filled (`origins`),
+// and memory for registers, buffers and an output block (`blocks`).
 struct scratch {
     const float **places;
     const struct msc_quant **quants;
@@ -52,7 +52,7 @@ MSC_INLINE void broadcast_row(char *out, const char *in, int64_t n, int64_t stri
         memcpy(out, in, (size_t)n * bytes);
         return;
     }
-    if (stride == 0) { // the element in a variable: the compiler then sees that it stays the same
+    if (stride == 0) { // uses a local copy, which the compiler knows to be constant
         uint32_t element = 0;
         memcpy(&element, in, bytes);
         for (int64_t i = 0; i < n; i++) {
@@ -124,7 +124,7 @@ static const struct msc_view *integers_of(const struct msc_ewise_operand *o,
     return is ? &call->inputs[o->input] : NULL;
 }
 
-// Are blocks several whole rows (instead of parts of a row)?
+// True if blocks are whole rows; false if blocks are parts of a row.
 static bool is_by_rows(const struct msc_ewise *p) {
     return p->n_dims > 1 && p->dims[p->n_dims - 1] <= MSC_CPU_EWISE_BLOCK;
 }
@@ -136,7 +136,7 @@ struct block {
     int64_t rows, cols;
 };
 
-// Is the block part of a row, in a program whose other blocks are whole rows?
+// True if the block is part of a row, in a program whose other blocks are whole rows.
 static bool is_piece(const struct msc_ewise *p, const struct block *k) {
     return is_by_rows(p) && k->cols < p->dims[p->n_dims - 1];
 }
@@ -153,9 +153,9 @@ static int64_t offset_in(const struct msc_ewise *p, const struct msc_ewise_opera
     return p->n_dims > 1 ? offset + row * o->strides[0] : offset;
 }
 
-// Fills an operand's buffer for a block. The next block may begin at the same address and be
-// longer. That happens only if all its rows (or elements, if blocks are parts of one row) are
-// equal. So in this case the buffer is filled for the longest block.
+// Fills an operand's buffer for a block. If all rows of the operand are equal (or all elements, if
+// blocks are parts of a row), later blocks read the same address and reuse the buffer. These blocks
+// may be longer, so the buffer is then filled for the longest block.
 static void ewise_run_refill(const struct msc_cpu_ewise *e, const struct msc_ewise_operand *o,
                              const struct block *k, float *buffer, const void *at,
                              const struct msc_view *integers) {
@@ -201,14 +201,15 @@ static void ewise_run_locate(const struct msc_cpu_ewise *e, const struct msc_cpu
             msc_cpu_dequantize(buffer, at, integers->dtype, k->rows * k->cols, integers->quant);
         } else if (s->origins[o->buffer] != at) {
             ewise_run_refill(e, from, k, buffer, at, integers);
-            s->origins[o->buffer] = is_piece(p, k) ? NULL : at; // a piece has other elements
+            // After a piece, the buffer has only part of a row and cannot be reused.
+            s->origins[o->buffer] = is_piece(p, k) ? NULL : at;
         }
     }
 }
 
-// The longest block that begins at element `at`, without crossing the end of the second innermost
-// dim. A block that is part of a row has at most `most` elements. Even if blocks are whole rows, a
-// call may begin and end within a row.
+// The longest block that begins at element `at`, ends at `end` or before, and does not cross the
+// end of the second innermost dim. A block that is part of a row has at most `most` elements. The
+// first and last blocks of a call may be parts of a row even if all others are whole rows.
 static struct block next_block(const struct msc_cpu_ewise *e, int64_t at, int64_t end,
                                int64_t most) {
     const struct msc_ewise *p = e->program;
@@ -239,7 +240,8 @@ static bool is_chain(const struct msc_cpu_ewise *e) {
     return e->chain.n_instrs > 0 && msc_simd_best()->run_chain;
 }
 
-// Can the chain write the first quantised variant directly? If so, sets *q to its quantisation.
+// True if the chain can write the first quantised variant directly. Then sets *q to the
+// quantisation of that variant.
 static bool makes_bytes(const struct msc_cpu_ewise *e, const struct msc_cpu_ewise_call *call,
                         struct msc_simd_bytes *q) {
     if (!is_chain(e) || call->n_quantized == 0 || call->quantized[0].view.dtype == MSC_DTYPE_F32) {
@@ -249,7 +251,7 @@ static bool makes_bytes(const struct msc_cpu_ewise *e, const struct msc_cpu_ewis
     return q->is_corrected;
 }
 
-// Runs the chain for n elements from `at` on. q is NULL if the chain writes only floats.
+// Runs the chain for n elements from `at` on. `q` is NULL if the chain writes only floats.
 static void run_chain(const struct msc_cpu_ewise *e, const struct msc_cpu_ewise_call *call,
                       const struct scratch *s, int64_t at, int64_t n, float *out,
                       const struct msc_simd_bytes *q) {
@@ -285,8 +287,8 @@ static bool cpu_ewise_is_direct(const struct msc_cpu_ewise *e, int32_t operand) 
     return e->operands[operand].mode == MSC_CPU_EWISE_DIRECT;
 }
 
-// Can all elements be computed as one block? True if no operand and no intermediate result needs a
-// buffer.
+// True if all elements can be computed as one block, because no operand and no intermediate result
+// needs a buffer.
 static bool needs_no_blocks(const struct msc_cpu_ewise *e, const struct msc_cpu_ewise_call *call,
                             int32_t n_made) {
     const struct msc_simd_chain *chain = &e->chain;

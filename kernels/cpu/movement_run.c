@@ -23,8 +23,8 @@ static void transpose_tile4(uint32_t *out, int64_t out_row, const uint32_t *in, 
     }
 }
 
-// Transposes `width` input rows (2 to 4) to contiguous output rows of that length; `width` is a
-// compile-time constant.
+// Transposes `width` input rows (2 to 4) to contiguous output rows of `width` elements. `width` is
+// a compile-time constant.
 static inline void interleave_rows(uint32_t *restrict out, const uint32_t *restrict in,
                                    int64_t in_row, int64_t n, int width) {
     for (int64_t o = 0; o < n; o++) {
@@ -45,7 +45,8 @@ MSC_SIMD static void interleave4(uint32_t *out, const uint32_t *in, int64_t in_r
     }
 }
 
-// The inverse of interleave_rows: splits input rows of 2 to 4 elements into as many output rows.
+// The inverse of interleave_rows: transposes contiguous input rows of `width` elements to `width`
+// output rows.
 static inline void separate_rows(uint32_t *restrict out, int64_t out_row,
                                  const uint32_t *restrict in, int64_t n, int width) {
     for (int o = 0; o < width; o++) {
@@ -173,7 +174,8 @@ static void copy_rows(const struct msc_movement *m, int a, int b, char *out, con
 
 typedef void (*plane_fn)(const struct msc_movement *m, int a, int b, char *out, const char *in);
 
-// Chooses the two dims that are copied together, and the function; b is the output's innermost dim.
+// Chooses the function that copies a plane, and the plane's dims: *a and the output's innermost
+// dim.
 static plane_fn choose_plane(const struct msc_movement *m, int *a) {
     int last = m->n_dims - 1;
     *a = last - 1;

@@ -1,4 +1,4 @@
-// Bias and limits after a product, for routines that do not apply them.
+// Applies bias and clip bounds after a product, for routines that do not apply them themselves.
 #include "base/platform.h"
 #include "kernels/cpu/routine.h"
 

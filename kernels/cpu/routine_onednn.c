@@ -249,13 +249,13 @@ static const char *implementation(const_dnnl_primitive_desc_t pd) {
     return name;
 }
 
-// Is this oneDNN's fallback, a scalar loop? It is slower than float32 arithmetic on the same
+// True for oneDNN's fallback, a scalar loop. It is slower than float32 arithmetic on the same
 // integers.
 static bool is_slow(const_dnnl_primitive_desc_t pd) {
     return strncmp(implementation(pd), "ref", 3) == 0;
 }
 
-// Is this a loop compiled for the shape? Such loops clip with vector instructions.
+// True for a loop that oneDNN compiled for the shape. Such loops clip with vector instructions.
 static bool is_compiled(const char *implementation) {
     static const char *const beginnings[] = {"jit", "brg", "brdgmm"};
     for (size_t i = 0; i < sizeof(beginnings) / sizeof(beginnings[0]); i++) {
@@ -266,8 +266,9 @@ static bool is_compiled(const char *implementation) {
     return false;
 }
 
-// Can the primitive without clipping compute results again if clipping would have lost a NaN? Not
-// with several kernel threads, because FE_INVALID is then raised in oneDNN's own threads.
+// True if a NaN that is lost by clipping can be noticed, and the primitive without clipping can
+// then compute the results again. Never with several kernel threads, because FE_INVALID is then
+// raised in oneDNN's own threads.
 static bool is_pair(const struct msc_routine_engine *e, const_dnnl_primitive_desc_t limited,
                     const_dnnl_primitive_desc_t unlimited) {
     const char *name = implementation(limited);

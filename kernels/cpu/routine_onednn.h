@@ -1,9 +1,9 @@
 // The oneDNN side of routine.h: shared by routine_onednn.c and the sources that describe a product
 // to oneDNN.
 //
-// routine_onednn_desc.c describes a product, for all versions of oneDNN. It calls
-// routine_onednn_desc_2.c (oneDNN 2.6 or later 2.x) or routine_onednn_desc_3.c (3.5 or later 3.x),
-// which wraps the functions of oneDNN that differ between 2.x and 3.x.
+// routine_onednn_desc.c describes a product, for all versions of oneDNN. The functions of oneDNN
+// that differ between 2.x and 3.x are called by routine_onednn_desc_2.c (oneDNN 2.6 or later 2.x)
+// and routine_onednn_desc_3.c (3.5 or later 3.x); a build contains one of these two files.
 #ifndef MSC_KERNELS_CPU_ROUTINE_ONEDNN_H
 #define MSC_KERNELS_CPU_ROUTINE_ONEDNN_H
 

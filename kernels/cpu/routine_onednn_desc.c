@@ -130,8 +130,9 @@ static dnnl_status_t append_limits(dnnl_primitive_attr_t attributes,
     return status;
 }
 
-// Attributes of a primitive: the caller provides its scratchpad, and it clips its results if the
-// product has limits. *out is owned by the caller, even if the call fails.
+// Attributes of a primitive. The caller of the primitive provides its scratchpad. The primitive
+// clips its results if the product has clip bounds. *out is owned by the caller, even if this call
+// fails.
 static dnnl_status_t create_attributes(dnnl_primitive_attr_t *out,
                                        const struct msc_gemm_desc *desc) {
     dnnl_status_t status = dnnl_primitive_attr_create(out);

@@ -163,9 +163,9 @@ MSC_SIMD static void multiply_add(float out[], const float x[], const float matr
     }
 }
 
-// The position on the larger side that corresponds to a position `at` on the smaller side and a
-// tap; -1 if it is outside of the image. The larger side is the input or, for a transposed
-// convolution, the output.
+// The position of a tap of the window that belongs to position `at`; -1: outside of the image. Each
+// output position has a window in the input. In a transposed convolution, each input position has a
+// window in the output.
 static int64_t tap_position(const struct msc_gemm_desc *d, const int64_t at[3], int64_t tap) {
     bool is_transposed = d->kind == MSC_GEMM_CONV_TRANSPOSE;
     const int64_t *size = is_transposed ? d->out : d->in;
@@ -182,8 +182,8 @@ static int64_t tap_position(const struct msc_gemm_desc *d, const int64_t at[3], 
     return position;
 }
 
-// Computes one image. Visits the positions of the smaller side (tap_position), and for each tap the
-// corresponding position of the larger side.
+// Computes one image. For each tap of each window (tap_position), multiplies the channels of an
+// input position by a matrix of weights and adds the products to an output position.
 static void run_image(const struct msc_routine *d, float out[], const float x[],
                       const float weights[]) {
     const struct msc_gemm_desc *desc = &d->desc;

@@ -46,8 +46,8 @@ MSC_SIMD static void plain_finish(float out[], const struct msc_simd_finish *f, 
     float low = f->low, high = f->high;
 #pragma omp simd
     for (int64_t i = 0; i < n; i++) {
-        // Unsigned arithmetic, because a sum may have wrapped around; subtracting its offset undoes
-        // that.
+        // Unsigned arithmetic, because a sum may have wrapped around; subtracting its offset wraps
+        // it back.
         float y = scales[i] * (float)(int32_t)((uint32_t)sums[i] - (uint32_t)offsets[i]);
         y = y + bias[i];
         y = y < low ? low : y;

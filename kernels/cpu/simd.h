@@ -28,24 +28,24 @@ struct msc_simd_bytes {
 };
 struct msc_simd_bytes msc_simd_bytes_of(const struct msc_quant *quant);
 
-// Computes y from int32 sums: y = scale * (float)(sum - offset) + bias, limited to low ... high
-// (NaN is kept). Each operation is rounded. The arrays have one element per sum.
+// Describes how y is computed from int32 sums: y = scale * (float)(sum - offset) + bias, limited to
+// low ... high (NaN is kept). Each operation is rounded. The arrays have one element per sum.
 struct msc_simd_finish {
     const int32_t *sums, *offsets;
     const float *scales, *bias;
     float low, high;
 };
 
-// The input of sums of a depthwise convolution. Each tap of the window is an array of bytes, which
-// is multiplied with weights that repeat after `period` elements. There are `n_runs` runs of n
-// elements. In the taps, each run begins `step` bytes after the previous run begins; in the output,
-// runs are contiguous.
+// Describes sums of a depthwise convolution. Each tap of the window is an array of bytes that is
+// multiplied with weights; the weights repeat after `period` elements. The sums are computed in
+// `n_runs` runs of n elements. In the taps, a run begins `step` bytes after the start of the
+// previous run; in the output, runs are contiguous.
 enum { MSC_SIMD_BLOCK = 64, MSC_SIMD_TAPS = 4 };
 struct msc_simd_taps {
-    const uint8_t *const *taps; // [n_taps], padded with any pointers to a multiple of
-                                // MSC_SIMD_TAPS
+    const uint8_t *const *taps; // [n_taps], padded to a multiple of MSC_SIMD_TAPS with pointers to
+                                // any readable bytes
     int n_taps;
-    uint8_t flip;        // 0x80 for int8, which are converted to uint8 (128 higher)
+    uint8_t flip;        // XORed with each byte: 0x80 converts int8 to uint8 (adds 128)
     const void *weights; // packed
     int64_t period;      // a multiple of MSC_SIMD_BLOCK, or at least n
     int64_t n;           // elements per run; each run begins with the first weights
@@ -53,18 +53,18 @@ struct msc_simd_taps {
 };
 size_t msc_simd_taps_bytes(int n_taps, int64_t period);
 
-// Rows of a depthwise convolution whose windows have 3 columns and up to MSC_SIMD_TAPS rows. The
-// sums are the same as those of add_taps.
+// Describes rows of windows of a depthwise convolution. The windows have 3 columns and up to
+// MSC_SIMD_TAPS rows. The sums are the same as those of add_taps.
 enum { MSC_SIMD_COLUMNS = 3 };
 struct msc_simd_columns {
     const uint8_t *const *rows; // [n_rows][MSC_SIMD_TAPS]: start of each input row of the windows;
-                                // unused ones may be any pointer
+                                // unused ones may point to any readable row
     int64_t n_rows, n;          // rows of windows, and windows per row
-    int64_t n_used, n_shared;   // input rows per window; rows shared with the next window
+    int64_t n_used, n_shared;   // input rows per window; of these, rows that the window below reads
     int64_t n_in;               // columns of each input row
     int64_t first, stride;      // column of the first window, and the distance between windows
     const uint8_t *blank;       // [channels] bytes to read outside of the image
-    uint8_t flip;               // 0x80 for int8
+    uint8_t flip;               // as in msc_simd_taps
     const void *weights;        // packed by pack_taps; each column has MSC_SIMD_TAPS taps
     int64_t channels;
 };
@@ -100,7 +100,7 @@ enum msc_simd_op {
     MSC_SIMD_HARD_SWISH,
 };
 
-// Does an instruction other than the first read an array?
+// True if an instruction other than the first reads an array.
 static inline bool msc_simd_reads_array(enum msc_simd_op op) {
     return op == MSC_SIMD_ADD || op == MSC_SIMD_SUBTRACT || op == MSC_SIMD_MULTIPLY ||
            op == MSC_SIMD_DIVIDE;
@@ -130,8 +130,8 @@ static inline const struct msc_quant *msc_simd_quant_of(const struct msc_simd_ar
     return arrays->quants ? arrays->quants[instr->operands[0]] : NULL;
 }
 
-// Where a chain reads and writes. `out` or `bytes` may be NULL. `q` is the quantisation of `bytes`
-// and must have is_corrected.
+// The arrays that a chain reads and writes. `out` or `bytes` may be NULL. `q` is the quantisation
+// of `bytes` and must have is_corrected.
 struct msc_simd_run {
     struct msc_simd_arrays arrays;
     float *out;
@@ -149,13 +149,12 @@ struct msc_simd {
     void (*pack_taps)(void *packed, const int8_t weights[], int64_t n_channels, int n_taps,
                       int64_t period);
     void (*add_taps)(int32_t sums[], const struct msc_simd_taps *t);
-    // Like add_taps, but quantises the scaled sums to bytes. q must have is_corrected. The arrays
-    // of f are [period]; f->sums is not used.
+    // Like add_taps, but quantises the scaled sums to bytes. `q` must have is_corrected. The arrays
+    // of `f` are [period]; f->sums is not used.
     void (*add_taps_quantize)(uint8_t out[], const struct msc_simd_taps *t,
                               const struct msc_simd_finish *f, const struct msc_simd_bytes *q);
-    // Like add_taps and add_taps_quantize, but for columns. The arrays of f are [channels]. For
-    // bytes, every y must also be less than 2^31 times the scale of q. NULL: use the functions for
-    // taps.
+    // Like add_taps and add_taps_quantize, but for columns. The arrays of `f` are [channels]. For
+    // bytes, every y must also be less than 2^31 times q->scale. NULL: use the functions for taps.
     void (*add_columns)(int32_t sums[], const struct msc_simd_columns *c);
     void (*add_columns_quantize)(uint8_t out[], const struct msc_simd_columns *c,
                                  const struct msc_simd_finish *f, const struct msc_simd_bytes *q);

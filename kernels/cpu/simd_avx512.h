@@ -1,4 +1,4 @@
-// Shared by the files that use AVX-512. No other file includes it.
+// Internal header of the files that use AVX-512.
 #ifndef MSC_KERNELS_CPU_SIMD_AVX512_H
 #define MSC_KERNELS_CPU_SIMD_AVX512_H
 
@@ -15,8 +15,8 @@
 struct bytes {
     __m512 scale, reciprocal, low, high;
     __m512i zero_point;
-    // For 64 bytes at once, as int8. If bytes are uint8, they are 128 lower here, and `flip`
-    // restores them.
+    // Constants for 64 bytes at once, which are computed as int8. For uint8, results are computed
+    // 128 too low; `flip` adds 128 at the end.
     __m512i shift, least, most, flip;
 };
 
@@ -26,7 +26,7 @@ AVX512 INLINE struct bytes load_bytes(const struct msc_simd_bytes *q) {
     return (struct bytes){_mm512_set1_ps(q->scale), _mm512_set1_ps(q->reciprocal),
                           _mm512_set1_ps(q->x_low), _mm512_set1_ps(q->x_high),
                           // The constant that to_integers adds leaves its exponent bits in the
-                          // upper bits; this removes them.
+                          // upper bits; the subtraction removes these bits.
                           _mm512_set1_epi32(q->zero_point - 0x4b400000),
                           _mm512_set1_epi16((short)(q->zero_point - below)),
                           _mm512_set1_epi8((char)(low - below)),
@@ -40,8 +40,8 @@ AVX512 INLINE __m512 divided(__m512 y, const struct bytes *q) {
     return _mm512_fmadd_ps(rest, q->reciprocal, quotient);
 }
 
-// Like divided, but y is limited first. If an operand of max or min is NaN, the result is the
-// second operand.
+// Like divided, but y is limited first. NaN becomes the lower limit, because max and min return the
+// second operand if an operand is NaN.
 AVX512 INLINE __m512 to_quotients(__m512 y, const struct bytes *q) {
     y = _mm512_max_ps(y, q->low);
     return divided(_mm512_min_ps(y, q->high), q);
@@ -72,8 +72,8 @@ AVX512 INLINE __m512i joined(__m512i x0, __m512i x1, __m512i x2, __m512i x3,
     return _mm512_permutexvar_epi32(order, interleaved(x0, x1, x2, x3, q));
 }
 
-// The bytes of 64 numbers. They are limited after conversion to integers; NaN becomes the lowest
-// integer. Only numbers that are too large for an integer are limited before.
+// The bytes of 64 numbers. The limits are applied after conversion to int32; NaN becomes the lowest
+// integer. Only numbers that are too large for int32 are limited before the conversion.
 AVX512 INLINE __m512i to_bytes(const __m512 y[4], const struct bytes *q) {
     __m512i x[4];
     for (int k = 0; k < 4; k++) {
@@ -98,8 +98,9 @@ AVX512 INLINE __m512 finish_16(const struct msc_simd_finish *f, int64_t i, __mma
     return finish_sums(_mm512_maskz_loadu_epi32(mask, f->sums + i), f, i, mask);
 }
 
-// Four vectors of 64 elements. `transposed` converts between sequential order and interleaved
-// order, in which vector i has the elements 4 * i ... 4 * i + 3 of every 16.
+// Four vectors that have 64 elements in total, in sequential or interleaved order. In interleaved
+// order, vector i has the elements 4 * i ... 4 * i + 3 of every 16 elements. `transposed` converts
+// either order to the other.
 struct quad {
     __m512i part[4];
 };
@@ -119,8 +120,8 @@ AVX512 INLINE __m512 load_part(const float *array, int64_t i, __mmask16 mask) {
     return mask == 0xffff ? _mm512_loadu_ps(array + i) : _mm512_maskz_loadu_ps(mask, array + i);
 }
 
-// An array of integers that replaces floats. int8 are converted to uint8 (128 higher), and their
-// zero point is also 128 higher.
+// An array of integers that is read as floats. int8 are converted to uint8 by adding 128 to the
+// integers and to the zero point.
 struct integers {
     const uint8_t *at;
     __m512 scale;
@@ -268,7 +269,7 @@ void msc_simd__add_columns_quantize(uint8_t out[], const struct msc_simd_columns
                                     const struct msc_simd_finish *f,
                                     const struct msc_simd_bytes *q);
 
-// Returns q with tighter integer limits, which also apply the limits of y (f->low and f->high).
+// Returns a copy of `q` whose integer limits also apply the limits of y (f->low and f->high).
 struct msc_simd_bytes msc_simd__limit(const struct msc_simd_finish *f,
                                       const struct msc_simd_bytes *q);
 
@@ -281,7 +282,7 @@ extern const struct msc_simd_product msc_simd__bytes, msc_simd__floats, msc_simd
 // Requests tile registers from the system and tests them. False: the machine has no tiles, the
 // system refuses the request, or the sums of tiles are wrong.
 bool msc_simd__get_tiles(void);
-// Does a product give the same sums as msc_simd__bytes?
+// True if a product gives the same sums as msc_simd__bytes.
 bool msc_simd__agrees(const struct msc_simd_product *tiles);
 
 #endif

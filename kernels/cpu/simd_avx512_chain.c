@@ -1,8 +1,8 @@
-// Chains of element-wise operations in registers.
+// Runs chains of element-wise operations in registers.
 #include "kernels/cpu/simd_avx512.h"
 
-// A tile of vectors passes through all instructions. The last tile has one vector, which may be
-// partly masked.
+// A tile of TILE vectors passes through all instructions. Vectors that do not fill a tile follow
+// one by one; the last of them may be partly masked.
 enum { LANES = 16, TILE = 8, HALF = 4 };
 
 // Stores n vectors as floats and bytes; n is 1 or a multiple of HALF.

@@ -8,7 +8,7 @@
 #include "kernels/cpu/simd_avx512.h"
 
 enum { BLOCK = MSC_SIMD_BLOCK, PARTS = 4, COLUMNS = MSC_SIMD_COLUMNS, ROWS = MSC_SIMD_TAPS };
-enum { AT_ONCE = 8 }; // blocks of channels computed per row before the next row
+enum { AT_ONCE = 8 }; // blocks of channels computed for one row of windows before the next row
 
 // A block of channels, and the epilogue of its sums.
 struct block {
@@ -140,7 +140,7 @@ AVX512 static struct quad load_array(const void *array, int64_t channel, __mmask
     return transposed(x);
 }
 
-// Loads the block of channels that begins at `channel`. f and q are NULL if sums are stored.
+// Loads the block of channels that begins at `channel`. `f` and `q` are NULL if sums are stored.
 AVX512 static void fill_block(struct block *b, const struct msc_simd_columns *c, int64_t channel,
                               const struct msc_simd_finish *f, const struct msc_simd_bytes *q) {
     int64_t n = c->channels - channel;

@@ -7,8 +7,8 @@
 // each load of a group serves all its channels.
 //
 //     weights   [block][run][depth / 4][vector][channel][4 bytes], the depth padded with zeros
-//     loops     several windows, whose bytes fit the first-level cache > blocks of one to four
-//               vectors > tiles
+//     loops     outermost first: groups of windows whose bytes fit the first-level cache; blocks of
+//               one to four vectors; tiles
 //
 // While the first block is computed, the windows of the next tile are prefetched. Tiles prefetch
 // the memory that epilogues read and write. The addresses are too far apart for the processor to
@@ -50,8 +50,8 @@ static void avx512_indirect_pack(void *packed, const void *weights, int64_t chan
     }
 }
 
-// Writes the same bytes as avx512_indirect_pack, of one run. A group of floats is one row, so a row's
-// channels are copied together; a group of bytes takes four rows.
+// Packs one run; the result is the same as that of avx512_indirect_pack. A group of floats is one
+// row, so the channels of a row are copied together. A group of bytes takes four rows.
 static void avx512_indirect_pack_rows(void *packed, const void *rows, int64_t channels,
                                       int64_t n_rows, int64_t element) {
     int64_t n = count_vectors(channels), per_group = GROUP / element, vectors;

@@ -63,7 +63,7 @@ static inline int64_t element_bytes(enum kind kind) {
     return kind == BYTES ? 1 : (int64_t)sizeof(float);
 }
 
-// Sets the members that all blocks have in common, for storing sums.
+// For a product whose sums are stored: sets the members that are the same in all blocks.
 AVX512 INLINE struct block begin_sums(const struct msc_simd_indirect *w) {
     struct block b;
     memset(&b, 0, sizeof(b));
@@ -73,8 +73,8 @@ AVX512 INLINE struct block begin_sums(const struct msc_simd_indirect *w) {
     return b;
 }
 
-// Like begin_sums, but for an epilogue. Loads the quantised variants of the epilogue into
-// `quantized`.
+// Like begin_sums, but for a product with an epilogue. Loads the quantised variants of the epilogue
+// into `quantized`.
 AVX512 INLINE struct block begin_epilogue(const struct msc_simd_indirect *w,
                                           const struct msc_simd_epilogue *epilogue,
                                           struct bytes quantized[MSC_SIMD_MAX_QUANTIZED]) {

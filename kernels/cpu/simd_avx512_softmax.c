@@ -50,8 +50,8 @@ AVX512 INLINE float max_of(const float x[], int64_t n) {
     return _mm512_reduce_max_ps(max[0]);
 }
 
-// Writes exp(x - max), or only x - max for the logarithm. Returns the sum of the exponentials:
-// first the rest of the row is added one by one, then the lanes of the vector sums.
+// Writes exp(x - max), or only x - max for the logarithm. Returns the sum of the exponentials. The
+// elements that do not fill a vector are added one by one first, then the lanes of the vector sum.
 AVX512 INLINE float make_powers(float out[], const float x[], int64_t n, bool is_log) {
     const __m512 max = _mm512_set1_ps(max_of(x, n));
     __m512 sum = _mm512_setzero_ps();

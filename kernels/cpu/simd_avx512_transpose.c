@@ -1,8 +1,9 @@
 // Transposes in registers: 16 x 16 elements of 4 bytes, or 64 x 16 of one byte.
 #include "kernels/cpu/simd_avx512.h"
 
-// STRIP4 and STRIP1 columns are processed for all rows before the next columns: a few cache lines
-// of each row, and as much of the output as fits a first-level cache.
+// A strip of columns is transposed for all rows before the next strip. STRIP4 (elements of 4 bytes)
+// and STRIP1 (1 byte) are the columns per strip: a few cache lines of each row, and as much of the
+// output as fits a first-level cache.
 enum { SIDE = 16, STRIP4 = 64, STRIP1 = 128, ROWS1 = 64 };
 
 AVX512 INLINE __mmask16 avx512_transpose_mask_of(int64_t n) {

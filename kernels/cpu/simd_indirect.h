@@ -17,8 +17,8 @@
 
 enum {
     MSC_SIMD_CHANNELS = 16, // channels per vector
-    MSC_SIMD_GROUP = 4,     // bytes; bytes after a run that are read with its last group do not
-                            // count
+    MSC_SIMD_GROUP = 4,     // bytes per group; the last group of a run may read bytes after the
+                            // run, which do not affect the result
     MSC_SIMD_MAX_QUANTIZED = 8,
 };
 
@@ -43,16 +43,16 @@ struct msc_simd_quantized {
     struct msc_simd_bytes q; // must have is_corrected
 };
 struct msc_simd_epilogue {
-    struct msc_simd_finish finish; // [channels] each, filled up to a multiple of MSC_SIMD_CHANNELS;
-                                   // no sums
+    struct msc_simd_finish finish; // arrays of [channels], padded to a multiple of
+                                   // MSC_SIMD_CHANNELS; `sums` is not used
     int32_t n_instrs;
     const struct msc_simd_instr *instrs; // of a chain, without its first instruction
     struct msc_simd_arrays arrays;
     float *out;          // may be NULL
     int32_t n_quantized; // up to MSC_SIMD_MAX_QUANTIZED
     const struct msc_simd_quantized *quantized;
-    int64_t begin;    // index of the first window's first element; it is the same in `arrays`,
-                      // in `out` and in the quantised bytes
+    int64_t begin;    // index of the first window's first element in the arrays of `arrays`, in
+                      // `out` and in the quantised bytes
     bool has_numbers; // no y is NaN, and each is below 2^31 times the only variant's scale
 };
 
@@ -78,7 +78,8 @@ enum msc_simd_operands {
     MSC_SIMD_FLOATS,
 };
 
-// The product for these operands; NULL if a library is as fast. It never changes.
+// The product for these operands. NULL if the build or the processor lacks the instructions; the
+// caller then uses a library. Each call returns the same pointer.
 const struct msc_simd_product *msc_simd_product(enum msc_simd_operands operands);
 
 #endif

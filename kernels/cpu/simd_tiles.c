@@ -7,7 +7,8 @@
 // scaled and stored, because the two use different units of the processor.
 //
 //     weights   [vector][bytes of a window / 64][64 / 4][channel][4], padded with zeros
-//     loops     pieces whose copied windows fit the second-level cache > blocks > pieces
+//     loops     outermost first: groups of pieces whose copied windows fit the second-level cache;
+//               blocks; pieces
 //
 // If windows do not fill the last piece, this piece begins earlier and computes some windows again.
 #include "kernels/cpu/simd_avx512_indirect.h"

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-// To add a backend: 1 write kernels/<name>/ with a `const struct msc_backend_def`, 2 declare it in
-// a header and add it to this table.
+// To add a backend: 1 write kernels/<name>/ with a `const struct msc_backend_def`, 2 declare this
+// definition in a header and add it to this table.
 static const struct msc_backend_def *const backends[] = {&msc_backend_cpu, &msc_backend_vulkan,
                                                          NULL};
 
@@ -34,7 +34,7 @@ enum msc_status msc_backend_open(struct msc_backend **out, const char *device,
     o.fallback = &msc_backend_cpu;
     size_t length = strcspn(device, ":");
     if (strcmp(device, "auto") == 0) {
-        // Software drivers are used only if named.
+        // "auto" never picks a software driver: it must be named.
         int gpu = msc_vulkan_first_gpu();
         o.device = gpu >= 0 ? gpu : 0;
         return gpu >= 0 ? msc_backend_vulkan.open(out, &o) : msc_backend_cpu.open(out, &o);

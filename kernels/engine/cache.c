@@ -7,7 +7,8 @@
 
 enum {
     FIRST_BUCKETS = 1024,
-    PROBATION_SHARE = 16, // entries not found again may take at most 1/16 of the limit
+    PROBATION_SHARE = 16, // entries that have not been found again may take at most 1/16 of the
+                          // cache's limit
 };
 
 enum msc_status msc_cache_init(struct msc_cache *cache, struct msc_backend *backend,

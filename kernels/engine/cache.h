@@ -4,8 +4,9 @@
 // trials does not evict the results that trials share. Not thread-safe: the caller holds the
 // schedule's lock.
 //
-// Results unlikely to be found again are freed early, even if memory is left: the next result then
-// reuses their memory. The first access to fresh pages takes longer than many kernels.
+// Results unlikely to be found again are freed early, even if memory is left, so that the next
+// result reuses their memory. This saves time, because the first access to fresh pages takes longer
+// than many kernels.
 #ifndef MSC_KERNELS_ENGINE_CACHE_H
 #define MSC_KERNELS_ENGINE_CACHE_H
 
@@ -14,8 +15,10 @@
 struct msc_entry {
     struct msc_hash key;
     int32_t pins;
-    bool was_found;                  // found again: evicted after entries not found again
-    bool is_borrowed;                // the memory of the output belongs to somebody else
+    bool was_found;                  // found at least once since it was added: evicted after all
+                                     // entries that were not
+    bool is_borrowed;                // the caller of msc_cache_add_borrowed owns the output's
+                                     // memory
     bool is_brief;                   // freed when its last pin is dropped, unless found again
     uint64_t last_use;               // time of the last use, counted in trials
     struct msc_entry *newer, *older; // neighbours in the list of unpinned entries
@@ -46,7 +49,7 @@ struct msc_cache {
 
 enum msc_status msc_cache_init(struct msc_cache *cache, struct msc_backend *backend,
                                uint64_t limit_bytes);
-void msc_cache_finish(struct msc_cache *cache); // nothing may be pinned
+void msc_cache_finish(struct msc_cache *cache); // no entry may be pinned
 
 // Finds an entry and adds a pin; NULL if there is none.
 struct msc_entry *msc_cache_find(struct msc_cache *cache, struct msc_hash key);
@@ -54,12 +57,12 @@ struct msc_entry *msc_cache_find(struct msc_cache *cache, struct msc_hash key);
 // if that is not enough, exceeds the limit. MSC_E_NOMEM: the backend has no memory left.
 enum msc_status msc_cache_add(struct msc_entry **out, struct msc_cache *cache, struct msc_hash key,
                               int32_t n_outputs, const size_t n_bytes[]);
-// Like msc_cache_add, with one output whose memory the caller owns. It counts as no bytes.
+// Like msc_cache_add, with one output whose memory the caller owns. Its size is not counted.
 enum msc_status msc_cache_add_borrowed(struct msc_entry **out, struct msc_cache *cache,
                                        struct msc_hash key, void *data);
 void msc_cache_pin(struct msc_entry *entry, int32_t pins);
 void msc_cache_unpin(struct msc_cache *cache, struct msc_entry *entry);
-// Is there still memory for entries that may never be found again?
+// True if memory is left for entries that may never be found again.
 bool msc_cache_has_room(const struct msc_cache *cache);
 // Treats a pinned entry as one that was found again, unless three quarters of the memory are taken.
 void msc_cache_keep(const struct msc_cache *cache, struct msc_entry *entry);

@@ -106,13 +106,14 @@ static uint64_t other_bytes(const struct msc_evaluator *ev,
     return host + less(memory->used_bytes, held) + memory->besides_bytes;
 }
 
-// The bytes of the backend's memory that remainders may take: every thread may run a remainder.
+// The backend's memory that remainders may take, in bytes: every thread may run one at the same
+// time.
 static uint64_t remainder_bytes(const struct msc_evaluator *ev,
                                 const struct msc_backend_memory *memory) {
     return memory->is_host ? ev->remainder_store.most_bytes * (uint64_t)ev->options.n_threads : 0;
 }
 
-// Sets the limit of the cache. A sixteenth of the memory stays free for allocations of this
+// Sets the limit of the cache. A sixteenth of the memory is left free for allocations of this
 // process, or of others on the device, until the next call. Querying the memory takes longer than
 // running a small network, so it is not repeated for every batch.
 static void set_limit(struct msc_evaluator *ev) {
@@ -133,7 +134,7 @@ static void set_limit(struct msc_evaluator *ev) {
     ev->cache.pool.limit_bytes = limit;
 }
 
-// The next set_limit queries the memory again.
+// Makes the next set_limit query the memory again; until then, nothing is cached.
 static void set_limit_to_nothing(struct msc_evaluator *ev) {
     ev->remainder_store.limit_bytes = 0;
     ev->cache.pool.limit_bytes = 0;
@@ -151,9 +152,9 @@ static struct windows all_windows(struct msc_evaluator *ev) {
     return (struct windows){.ev = ev, .end_batch = msc_dataset_n_batches(ev->dataset)};
 }
 
-// Chooses the number of batches of a window. About thirty independent nodes per thread leave no
-// thread idle for long at the end, and a step should get all the calls it can run together. More
-// batches would only hold more memory. If memory was short, a window is one batch.
+// Chooses the number of batches of a window: about 32 independent nodes per thread, so that no
+// thread is idle for long at the end, and enough for max_calls calls of each step. More batches
+// would only hold more memory. If memory was short, a window is one batch.
 static size_t open_window(void *payload, size_t n_trials) {
     const struct windows *windows = payload;
     struct msc_evaluator *ev = windows->ev;
@@ -174,7 +175,7 @@ static enum msc_status run_job(struct msc_evaluator *ev, const struct msc_job *j
     return MSC_OK;
 }
 
-// Retries one trial on its own with an empty cache. If it fails again, that is final.
+// Retries one trial on its own with an empty cache. A second failure is final.
 static enum msc_status run_alone(struct msc_evaluator *ev, struct msc_job job, size_t trial) {
     job.trials += trial;
     job.first_trial += trial;
@@ -201,8 +202,8 @@ static enum msc_status check_edits(const struct msc_evaluator *ev,
     return MSC_OK;
 }
 
-// Runs a job, then retries each trial that ran out of memory. On its own and with an empty cache, it
-// can use the memory that other trials and the cache took.
+// Runs a job, then retries each trial that ran out of memory. A retried trial runs on its own and
+// with an empty cache, so it can use the memory that other trials and the cache took.
 static enum msc_status run_group(struct msc_evaluator *ev, const struct msc_job *job) {
     enum msc_status status = run_job(ev, job);
     if (status != MSC_OK && status != MSC_E_NOMEM) {

@@ -37,9 +37,9 @@ MSC_PUBLIC_BEGIN
 
 struct msc_evaluator;
 
-// Reports the time of each step that ran and of each value quantised on its own, from the
-// evaluator's threads. If a backend runs several calls of a step together, nothing is reported for
-// them.
+// Reports the time of each step that ran and of each value that was quantised outside of a step,
+// from the evaluator's threads. If a backend runs several calls of a step together, nothing is
+// reported for them.
 struct msc_step_timer {
     // If `step` is MSC_NO_ID, the time is that of quantising the value with id `value`.
     void (*ran)(void *payload, const struct msc_plan *plan, int32_t step, int32_t value,
@@ -57,8 +57,9 @@ struct msc_evaluator_options {
     // matters for networks whose memory use is known only while they run (such as a Loop that never
     // ends). 0: all free memory.
     uint64_t host_bytes;
-    // The target whose sites (graph/site.h) are the slots; sinks get the wanted tensors as the
-    // target stores them (for example quantised). NULL: the sites of the operator table.
+    // The deployment target (graph/target.h) whose sites (graph/site.h) are the slots. Sinks get
+    // the wanted tensors as this target stores them (for example quantised). NULL: the sites of the
+    // operator table.
     const struct msc_target *target;
     const struct msc_cancel *cancel;
     const struct msc_log *log;
@@ -102,12 +103,13 @@ struct msc_sink {
                             const struct msc_view *value);
     // Optional: called after a trial's last batch, even if the trial failed; one call at a time.
     void (*end)(void *payload, size_t trial);
-    // Optional: has the sink seen enough of a trial? Called between windows, when all batches up to
-    // some index have been given. If true, the trial gets no further batches, and its `end` is
-    // called at the end of the run.
+    // Optional: true if the sink needs no further batches of a trial. Called between windows, when
+    // the sink has received all batches before some index. If true, the trial gets no further
+    // batches, and its `end` is called at the end of the run.
     bool (*is_over)(void *payload, size_t trial);
-    // Optional, for sinks with `slot`: is the value of this slot wanted? Others may be given too. If
-    // there is no `batch`, only what these values need is computed. NULL: all slots.
+    // Optional, for sinks with `slot`: true if the sink wants the value of this slot. Values of
+    // other slots may be given too. If there is no `batch`, only the wanted slot values and their
+    // inputs are computed. NULL: all slots.
     bool (*wants_slot)(void *payload, int32_t slot);
     void *payload;
 };

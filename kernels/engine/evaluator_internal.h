@@ -12,7 +12,7 @@ struct msc_evaluator {
     struct msc_sites sites;
     struct msc_cache cache;
     struct msc_remainder_store remainder_store;
-    struct msc_reference_limits limits; // for subgraphs of joints and for remainders
+    struct msc_reference_limits limits; // for joints that run subgraphs and for remainders
     bool is_large; // the weights take more than half of the memory: trials run one by one
     int n_plans;
     struct msc_plan **plans; // [n_plans] one per signature
@@ -28,6 +28,6 @@ struct msc_evaluator {
 // Makes the plans and signatures, and finds the plan of each batch.
 enum msc_status msc_evaluator__create_plans(struct msc_evaluator *ev, const int32_t wanted[],
                                             size_t n_wanted);
-void msc_evaluator__destroy_plans(struct msc_evaluator *ev); // valid after a failed creation
+void msc_evaluator__destroy_plans(struct msc_evaluator *ev); // may follow a failed creation
 
 #endif

@@ -1,4 +1,4 @@
-// dladdr is not in POSIX.1-2008.
+// For dladdr, which is not in POSIX.1-2008.
 #define _GNU_SOURCE
 
 #include "kernels/engine/kernels_describe.h"
@@ -17,7 +17,7 @@ static void take_openmp(msc_version_take take, void *payload) {
     int (*function)(void) = omp_get_max_threads;
     void *address;
     Dl_info info = {0};
-    // ISO C does not define this conversion, POSIX does.
+    // ISO C does not define the conversion of a function pointer to a data pointer; POSIX does.
     memcpy(&address, &function, sizeof address);
     const char *file = dladdr(address, &info) != 0 && info.dli_fname ? info.dli_fname : "";
     const char *slash = strrchr(file, '/');

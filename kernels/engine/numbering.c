@@ -154,7 +154,7 @@ static bool is_data_movement(const struct msc_numbering *num, const struct msc_q
     for (int32_t i = 0; i < s->n_inputs; i++) {
         in += num->plan->values[s->inputs[i]].n_bytes;
         if (num->exprs[num->inputs[expr->first_input + i].expr].edit) {
-            return false; // already quantised for this step
+            return false; // an edit has already quantised this input
         }
     }
     return in <= MOST_INPUTS * out && can_move_integers(num, s);
@@ -229,7 +229,7 @@ static bool has_weights(const struct msc_step *s) {
     return false;
 }
 
-// Does a step read the same values as in the previous trial, under the same edits?
+// True if a step reads the same values as in the previous trial, under the same edits.
 static bool is_as_before(const struct msc_numbering *num, const struct msc_step *s,
                          const struct msc_edit *const edits[], uint64_t noise_seed) {
     const struct msc_edit *const *before = num->previous_edits;

@@ -54,11 +54,12 @@ struct msc_numbering {
     size_t n_inputs, inputs_capacity;
     struct msc_hash_index index;     // finds `exprs` by hash
     struct msc_value_number *values; // [n_values] of the current trial
-    // Edits of the previous trial: only values that differ from it are hashed again.
+    // The edits of the previous trial. A value is hashed again only if its edits or inputs have
+    // changed.
     bool has_previous;
     const struct msc_edit *const *previous_edits;
     uint64_t previous_seed;
-    bool *is_changed; // [n_values]
+    bool *is_changed; // [n_values] the value's number differs from the previous trial's
 };
 
 enum msc_status msc_numbering_init(struct msc_numbering *num, const struct msc_plan *plan);
@@ -77,7 +78,7 @@ enum msc_status msc_numbering_edit(struct msc_numbering *num, int32_t value,
                                    const struct msc_edit *edit, uint64_t noise_seed,
                                    struct msc_value_number *number);
 
-// The quantisation of the integers that a value number names; NULL for plain values.
+// The integer quantisation of the value that a number names; NULL for float32 values.
 static inline const struct msc_quant *msc_numbering_integers(const struct msc_numbering *num,
                                                              struct msc_value_number number) {
     const struct msc_expr *expr = &num->exprs[number.expr];

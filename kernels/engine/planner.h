@@ -17,7 +17,7 @@ struct msc_plan_origin {
     // [n_joints of the plan's graph] the corresponding joint of `graph`, or MSC_NO_ID. NULL: joints
     // are matched by name.
     const int32_t *joints;
-    const int32_t *parts; // [n_joints] chunk of the sequence of each joint; NULL: one chunk
+    const int32_t *parts; // [n_joints] each joint's chunk of the sequence; NULL: one chunk
 };
 
 // Takes ownership of `graph` (also on failure). The inputs of `graph` must be bound. `wanted` are

@@ -67,7 +67,7 @@ static int32_t next_reader(const struct msc_planner *p, const int32_t group[], i
     return best;
 }
 
-// Is only the group's last output read outside the group?
+// True if only the group's last output is read outside the group.
 static bool is_closed(const struct msc_planner *p, const int32_t group[], int n) {
     for (int i = 0; i + 1 < n; i++) {
         const int32_t *readers;
@@ -93,9 +93,9 @@ static bool planner_groups_has_shape_of(const struct msc_planner *p, const struc
            memcmp(a->dims, b->dims, sizeof(a->dims[0]) * (size_t)a->n_dims) == 0;
 }
 
-// Grows a group from its anchor, joint by joint in topological order, and returns the length of the
-// longest prefix that is closed. Only the last output of a closed group is read outside, so no path
-// leaves the group and leads back into it.
+// Grows a group from its first joint (the anchor), joint by joint in topological order, and returns
+// the length of the longest prefix that is closed. Only the last output of a closed group is read
+// outside, so no path leaves the group and leads back into it.
 static int grow_group(const struct msc_planner *p, int32_t group[MAX_FUSED]) {
     const struct msc_joint *anchor = msc_graph_joint(p->graph, group[0]);
     int n = 1;

@@ -13,19 +13,19 @@ struct msc_planner {
     struct msc_arena *arena;  // memory of the plan
     struct msc_arena scratch; // freed when planning ends
     const struct msc_plan_origin *origin;
-    bool *is_kept;          // [n_tensors] read by slots or sinks
+    bool *is_kept;          // [n_tensors] a slot or sink reads the tensor, so it is stored
     bool *is_planned;       // [n_joints] already in a step or in the remainder
     bool *in_remainder;     // [n_joints] memory owned by the plan
     int32_t (*value_of)[2]; // [n_tensors][layout] value id or MSC_NO_ID
-    int32_t **members;      // [n_joints] joints of the step whose last joint this is
-    int32_t *n_members;     // [n_joints]
+    int32_t **members;      // [n_joints] joints of the step that ends with this joint
+    int32_t *n_members;     // [n_joints] lengths of `members`
     size_t values_capacity, steps_capacity;
 };
 
-// Finds the joints of the remainder: their lengths depend on computed data, or their tensors have
-// no elements.
+// Finds the joints of the remainder: joints whose dims depend on computed data, or whose tensors
+// have no elements.
 void msc_planner__find_remainder(struct msc_planner *p);
-// Fills `members` for all other joints.
+// Fills `members` for all joints outside the remainder.
 enum msc_status msc_planner__group_joints(struct msc_planner *p);
 
 // Adds the values of the graph's inputs.

@@ -256,7 +256,7 @@ static bool is_input(const struct msc_graph *g, int32_t tensor) {
     return msc_graph_joint(g, msc_graph_producer(g, tensor))->op == MSC_OP_INPUT;
 }
 
-// Is the tensor made by a step, or is it a graph input, and does it have elements?
+// True if the tensor has elements and is either a graph input or made by a step.
 static bool is_made(const struct msc_planner *p, int32_t tensor) {
     const struct msc_tensor *t = msc_graph_tensor(p->graph, tensor);
     return msc_graph_weight_of(p->graph, tensor) == MSC_NO_ID && !p->in_remainder[t->producer] &&
@@ -273,7 +273,8 @@ static enum msc_status add_live_out(struct msc_planner *p, int32_t tensor) {
     return MSC_OK;
 }
 
-// Adds the results of steps that the remainder reads. The remainder reads graph inputs directly.
+// Adds to the live-out values the step outputs that the remainder reads. The remainder reads graph
+// inputs directly.
 static enum msc_status add_remainder_inputs(struct msc_planner *p) {
     bool *is_read =
         msc_arena_array(&p->scratch, (size_t)msc_graph_n_tensors(p->graph) + 1, sizeof(is_read[0]));

@@ -26,10 +26,11 @@ struct msc_remainder {
     const struct msc_reference_limits *limits;
 };
 
-// Does the sink read any value that the remainder makes?
+// True if the sink reads any value that the remainder makes.
 bool msc_remainder_is_asked(const struct msc_plan *plan, const struct msc_sink *sink);
 // Runs the remainder on `live_out` [plan->n_live_out], which are in host memory. Gives the sink the
-// slots of the remainder one by one, then the batch. May be called from any thread.
+// values of the remainder's slots one by one, then the batch's wanted tensors. May be called from
+// any thread.
 enum msc_status msc_remainder_run(const struct msc_remainder *remainder,
                                   const struct msc_view live_out[]);
 

@@ -2,7 +2,8 @@
 
 #include "base/alloc.h"
 
-// Most weights kept. Searching this many takes less time than making any edited weight.
+// The maximum number of kept weights. Searching this many takes less time than making any edited
+// weight.
 enum { MAX_WEIGHTS = 4096 };
 
 void msc_remainder_store_init(struct msc_remainder_store *store) {

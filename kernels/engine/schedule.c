@@ -4,7 +4,7 @@
 
 // ---- Creation ---------------------------------------------------------------------------------
 
-// Fills the array of all batches, grouped by plan.
+// Fills `columns` and `batches`, and the list of batches of each plan.
 static enum msc_status group_batches(struct msc_schedule *s) {
     size_t n_batches = msc_dataset_n_batches(s->options.dataset);
     s->columns = msc_alloc_zero(n_batches + 1, sizeof(s->columns[0]));

@@ -51,7 +51,7 @@ struct msc_schedule_options {
     const int32_t *plan_of_batch;  // [batches of the dataset] index of a plan
     struct msc_cache *cache;
     struct msc_remainder_store *remainder_store;
-    const struct msc_reference_limits *limits; // for subgraphs of joints and for remainders
+    const struct msc_reference_limits *limits; // for joints that run subgraphs and for remainders
     const struct msc_cancel *cancel;           // may be NULL
     const struct msc_step_timer *timer;        // may be NULL
 };
@@ -64,7 +64,8 @@ struct msc_job {
     size_t first_batch, end_batch; // batches first_batch … end_batch - 1
     const struct msc_sink *sink;
     unsigned flags;       // MSC_EVAL_…
-    bool is_last_attempt; // trials that run out of memory end; otherwise they are retried later
+    bool is_last_attempt; // true: a trial that runs out of memory has failed; false: it is retried
+                          // later
     // Called before each window: returns the maximum number of batches in it, at least 1. May
     // change the limit of the cache.
     size_t (*window)(void *payload, size_t n_trials);

@@ -166,9 +166,9 @@ static enum msc_status build_trial(struct msc_schedule *s, int32_t plan, size_t 
     return MSC_OK;
 }
 
-// Can the step compute this quantisation of its output itself? It cannot if there is noise, because
-// noise is added to stored values. It also cannot if there is a scale per channel, because steps do
-// not know where channels are in memory.
+// True if the step can compute this quantisation of its output itself. It cannot if there is noise,
+// because noise is added to stored values. It also cannot if there is a scale per channel, because
+// steps do not know where channels are in memory.
 static bool can_fuse(const struct msc_schedule *s, const struct msc_node *user) {
     const struct msc_expr *expr = user->expr == MSC_NO_ID ? NULL : msc_schedule__expr(s, user);
     return expr && expr->kind == MSC_EXPR_QUANTIZE && expr->noise_seed == 0 &&
@@ -182,7 +182,7 @@ static void fuse_users(struct msc_schedule *s, struct msc_node *node) {
     }
     const struct msc_expr *expr = msc_schedule__expr(s, node);
     const struct msc_step *step = step_of(&s->plans[node->plan], expr);
-    // A step that moves integers writes only integers.
+    // A step with an `edit` moves integers and writes only integers: nothing can be fused into it.
     if (!step || expr->edit || step->n_outputs != 1 || !def->quantizes(s->options.backend, step)) {
         return;
     }

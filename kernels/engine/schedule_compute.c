@@ -161,7 +161,7 @@ static enum msc_status compute_node(struct msc_schedule *s, const struct msc_nod
     return MSC_FAIL(MSC_E_STATE, "unknown kind of expression");
 }
 
-// Computes the node and reports the time it took to the timer.
+// Computes the node and reports the elapsed time to the timer.
 enum msc_status msc_schedule__compute(struct msc_schedule *s, const struct msc_node *node,
                                       int thread, void **weights, size_t *weights_bytes) {
     const struct msc_step_timer *timer = s->options.timer;

@@ -27,8 +27,8 @@ static size_t output_bytes(const struct msc_schedule *s, const struct msc_node *
         msc_dataset_batch(s->options.dataset, (size_t)node->batch, (size_t)expr->index));
 }
 
-// The samples of an input node, if steps can read them where they are: the backend uses host
-// memory, and they are aligned to 64 bytes like the memory of values. Otherwise NULL.
+// The samples of an input node, if steps can read them without a copy: if the backend uses host
+// memory and the samples are aligned to 64 bytes, as the memory of values is. Otherwise NULL.
 static void *samples_in_place(const struct msc_schedule *s, const struct msc_node *node) {
     const struct msc_array *samples = msc_dataset_batch(s->options.dataset, (size_t)node->batch,
                                                         (size_t)msc_schedule__expr(s, node)->index);
@@ -121,9 +121,9 @@ void msc_schedule__discard_entries(struct msc_schedule *s, struct msc_node *node
     }
 }
 
-// Is a step's unquantised output stored even if only its quantised variants are read? A search
-// begins with a few baseline trials, and later trials quantise the same values differently. So with
-// few trials the output is stored while there is memory.
+// True if a step's unquantised output is stored even if only its quantised variants are read. A
+// search begins with a few baseline trials, and later trials quantise the same values differently.
+// So with few trials the output is stored while there is memory.
 static bool keeps_unread(const struct msc_schedule *s) {
     return !msc_schedule__is_fresh(s) && s->job.n_trials < MANY_TRIALS &&
            msc_cache_has_room(s->options.cache);

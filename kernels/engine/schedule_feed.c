@@ -124,7 +124,7 @@ static enum msc_status feed_list(struct feed *f, const int32_t ids[], int32_t n)
 }
 
 // Returns the number of nodes in the next group. Together they have *n_values values, which need
-// *n_bytes.
+// *n_bytes of host memory.
 static int32_t feed_group(const struct feed *f, const struct msc_view values[], const int32_t ids[],
                           int32_t n, int32_t *n_values, size_t *n_bytes) {
     int32_t n_group = 0;
@@ -229,8 +229,8 @@ static enum msc_status feed_node(const struct feed *f, int32_t id, const struct 
     return is_slot ? feed_slot(f->s, node, values) : feed_live_out(f->s, node, values);
 }
 
-// Feeds the values of n sink nodes, which are in host memory, until a node fails. *n_given is the
-// number of nodes that succeeded.
+// Brings the values of n sink nodes to host memory, then feeds them node by node until one fails.
+// *n_given is the number of nodes that succeeded.
 static enum msc_status give_group(struct feed *f, const int32_t ids[], int32_t n,
                                   struct msc_view values[], int32_t n_values, int32_t *n_given) {
     enum msc_status status = bring_to_host(f, values, n_values);

@@ -27,14 +27,15 @@ struct msc_node {
     int32_t trial;                   // trial that the node was made for; others may use it too
     int32_t first_target, n_targets; // targets that a sink node reads
     int32_t n_pending;               // inputs that are not ready yet
-    int32_t first_edge;      // list of edges to the nodes that wait for this node, or MSC_NO_ID
-    int32_t n_users;         // nodes that have not read this node's result yet
-    int32_t n_fused;         // quantisations of its output that this node computes itself
-    bool is_shared;          // the result is used by several trials
-    bool is_fused;           // a quantisation computed by the step whose output it reads
-    bool is_begun;           // already taken by a thread; set only for roots and weights
-    int32_t failure;         // failure of this node or of one of its inputs, or MSC_NO_ID
-    struct msc_entry *entry; // set while the result is computed or will still be read
+    int32_t first_edge;              // first of the edges to the nodes that wait for this node, or
+                                     // MSC_NO_ID
+    int32_t n_users;                 // number of nodes that have yet to read this node's result
+    int32_t n_fused;                 // quantisations of its output that this node computes itself
+    bool is_shared;                  // the result is used by several trials
+    bool is_fused;                   // a quantisation computed by the step whose output it reads
+    bool is_begun;                   // already taken by a thread; set only for roots and weights
+    int32_t failure;                 // failure of this node or of one of its inputs, or MSC_NO_ID
+    struct msc_entry *entry;         // set while the result is computed or will still be read
 };
 
 struct msc_edge {
@@ -73,7 +74,7 @@ struct msc_id_list {
 // The progress of a trial.
 struct msc_progress {
     int64_t sinks_left;          // sink nodes still to finish, over all batches
-    int32_t failed_batch;        // lowest failed batch, or MSC_NO_ID
+    int32_t failed_batch;        // lowest index of a failed batch, or MSC_NO_ID
     int32_t failed_node;         // earliest node of that batch in which a failure arose
     bool is_over;                // skips further windows
     double macs_asked, macs_run; // summed over the batches evaluated for this trial
@@ -82,7 +83,7 @@ struct msc_progress {
 struct msc_schedule {
     struct msc_schedule_options options;
     struct msc_scheduled_plan *plans; // [options.n_plans]
-    int32_t *columns;                 // [batches] index of a batch among the batches of its plan
+    int32_t *columns;                 // [batches] index of each batch in the `batches` of its plan
     int32_t *batches;                 // [batches] grouped by plan
 
     // The current job.
@@ -203,8 +204,8 @@ static inline struct msc_view msc_schedule__view(const struct msc_schedule *s,
     return v;
 }
 
-// A view of a value under a quantisation (NULL: unquantised): bytes, or float32 if the quantisation
-// has more than 8 bits.
+// A view of a value under a quantisation (NULL: unquantised). Its elements are bytes, or float32 if
+// the quantisation has more than 8 bits.
 static inline struct msc_view msc_schedule__quantized_view(const struct msc_plan *plan,
                                                            int32_t value,
                                                            const struct msc_quant *quant,
@@ -240,7 +241,7 @@ void msc_schedule__end_trial(struct msc_schedule *s, int32_t trial);
 // Called when a window is done: finds the trials that have ended and will skip the next window.
 // MSC_E_CANCELLED: the call was stopped; MSC_E_LOST: the device was lost.
 enum msc_status msc_schedule__end_window(struct msc_schedule *s);
-// Ends the trials that skipped the last window.
+// Called after the last window: ends the trials that have skipped a window.
 void msc_schedule__end_trials(struct msc_schedule *s);
 
 // ---- A window ---------------------------------------------------------------------------------

@@ -74,8 +74,8 @@ static enum msc_status quantize_pieces(struct msc_backend *b, struct msc_rng *rn
     return status;
 }
 
-// Quantises a copy of the whole tensor in host memory: for memory of a device (the copy is
-// downloaded and uploaded) and for one scale per channel.
+// Quantises a copy of the whole tensor in host memory. Needed if the tensor is in a device's memory
+// (the copy is downloaded, then uploaded) or has one scale per channel.
 static enum msc_status quantize_copy(struct msc_backend *b, struct msc_rng *rng, struct msc_view in,
                                      const struct msc_view *out, const struct msc_quant *edit,
                                      int thread) {

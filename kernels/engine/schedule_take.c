@@ -24,7 +24,8 @@ static int64_t rank_of(const struct msc_schedule *s, const struct msc_node *node
                : 0;
 }
 
-// Does the backend leave the step to the host? On the host, running calls together gains nothing.
+// True if the backend leaves the step to the host. On the host, running calls together gains
+// nothing.
 static bool is_left_to_host(const struct msc_schedule *s, const struct msc_node *node) {
     const struct msc_backend *b = s->options.backend;
     return strcmp(msc_backend_place(b, msc_schedule__step(s, node)).device, b->def->name) != 0;
@@ -63,8 +64,8 @@ static int32_t take_lowest(struct msc_schedule *s, int32_t ids[], int thread) {
     return n;
 }
 
-// Is the root taken from the start? Nodes that pack weights wait until a step needs the weights or
-// no other node is left.
+// True if the root is taken from the start. Nodes that pack weights wait until a step needs the
+// weights or no other node is left.
 static bool is_early_root(const struct msc_schedule *s, const struct msc_node *node) {
     return node->expr == MSC_NO_ID || msc_schedule__expr(s, node)->kind != MSC_EXPR_WEIGHTS;
 }
@@ -83,7 +84,7 @@ void msc_schedule__ready_roots(struct msc_schedule *s) {
 }
 
 // Packed weights stay in memory until their steps have run. If entries in use take half of the
-// memory, a thread packs weights ahead only if no other thread works.
+// memory, a thread packs weights before their step needs them only if no other thread works.
 static bool waits_for_memory(const struct msc_schedule *s, const struct msc_node *node) {
     const struct msc_cache *cache = s->options.cache;
     return !is_early_root(s, node) && cache->pinned_bytes > cache->pool.limit_bytes / 2 &&

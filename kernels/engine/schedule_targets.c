@@ -19,7 +19,7 @@ int32_t msc_schedule__target_value(const struct msc_schedule *s, const struct ms
     return is_asked && i < plan->n_live_out ? plan->live_out[i] : MSC_NO_ID;
 }
 
-// Counts the targets: the maximum over plans.
+// Sets the numbers of live-out values and of targets to their maxima over the plans.
 static void count_targets(struct msc_schedule *s) {
     int32_t n_slots = 0;
     s->n_live_out = 0;

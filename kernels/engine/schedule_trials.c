@@ -57,9 +57,9 @@ enum msc_status msc_schedule__begin_trials(struct msc_schedule *s) {
 
 // ---- Ending -----------------------------------------------------------------------------------
 
-// Does the failure of this sink node replace the failure reported for the trial? The failure of the
-// lowest failed batch is reported, and within this batch the failure of the node made first. So the
-// report does not depend on timing.
+// True if the failure of this sink node replaces the failure reported for the trial. The failure of
+// the lowest failed batch is reported, and within this batch the failure of the node made first. So
+// the report does not depend on timing.
 static bool is_told(const struct msc_schedule *s, const struct msc_node *sink) {
     const struct msc_progress *p = &s->progress[sink->trial];
     if (p->failed_batch == MSC_NO_ID || sink->batch != p->failed_batch) {
@@ -68,8 +68,8 @@ static bool is_told(const struct msc_schedule *s, const struct msc_node *sink) {
     return s->failures[sink->failure].node < p->failed_node;
 }
 
-// Will the trial be evaluated again, so that its `end` is not due yet? Trials that ran out of
-// memory are retried. Trials whose device was lost are evaluated again after the device is
+// True if the trial will be evaluated again, so that its `end` is not due yet. Trials that ran out
+// of memory are retried. Trials whose device was lost are evaluated again after the device is
 // reopened.
 static bool comes_again(const struct msc_schedule *s, size_t trial) {
     enum msc_status status = s->job.trials[trial].status;

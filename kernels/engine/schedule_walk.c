@@ -58,8 +58,8 @@ static void push_weights(struct msc_schedule *s, const struct msc_node *user) {
 
 static void finish_computed(struct msc_schedule *s, struct msc_node *node);
 
-// Tells the nodes that wait for a finished node that it is done. If it failed, passes its failure
-// on to them.
+// Removes a finished node from the pending inputs of the nodes that wait for it. If the node
+// failed, passes its failure on to them.
 static void wake_users(struct msc_schedule *s, struct msc_node *node) {
     size_t before = s->ready.n;
     for (int32_t e = node->first_edge; e != MSC_NO_ID; e = s->edges[e].next) {

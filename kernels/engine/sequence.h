@@ -1,5 +1,5 @@
 // The graph of a sequence: the network is bound to one chunk, then repeated for all chunks of a
-// batch. Its state is carried from each chunk to the next (graph/passes/unroll.h).
+// batch. The network's state is carried from each chunk to the next (graph/passes/unroll.h).
 #ifndef MSC_KERNELS_ENGINE_SEQUENCE_H
 #define MSC_KERNELS_ENGINE_SEQUENCE_H
 

@@ -15,7 +15,8 @@ void msc_signatures_finish(struct msc_signatures *s) {
     *s = (struct msc_signatures){.dataset = NULL};
 }
 
-// The hash of a batch's signature, if the inputs in this selection are those that give parameters.
+// The hash of a batch's signature, assuming that row `selection` marks the inputs that give
+// parameters.
 static struct msc_hash hash_batch(const struct msc_signatures *s, size_t batch, size_t selection) {
     struct msc_hash h = msc_hash_bytes(&selection, sizeof(selection));
     for (size_t i = 0; i < msc_dataset_n_inputs(s->dataset); i++) {

@@ -1,4 +1,5 @@
-// Splits integers into digits, so that the sums of products with each digit stay exact in float32.
+// Splits integers into digits, so that the sums of products with each digit are exact in float32. A
+// digit is a group of consecutive bits.
 //
 //     struct msc_digits d = msc_digits_cut(msc_digits_largest(&quant), largest_sum);
 //     for (int i = 0; i < d.n; i++) {
@@ -10,20 +11,19 @@
 
 #include "graph/edit.h"
 
-// n digits of `shift` bits each, lowest first. n is 0 if no split is exact (`rest` is 2^23 or
-// more).
+// n digits of `shift` bits each, lowest first. n is 0 if msc_digits_cut finds no exact split.
 struct msc_digits {
     int n;
     int shift;
     int32_t largest; // largest magnitude of a digit
 };
-// Chooses how to split integers of magnitude up to `largest` (at most 255). Each sum adds products
-// of these integers with other factors; `rest` is the largest sum of |other factor| over the terms
-// of one sum.
+// Chooses how to split integers x of magnitude up to `largest` (at most 255), for sums of products
+// x * w. `rest` is the largest sum of |w| over the products of one sum. If `rest` is 2^23 or more,
+// no split is exact.
 struct msc_digits msc_digits_cut(int32_t largest, int64_t rest);
-// Do the integer sums, with a bias of magnitude up to `bias`, fit int32? `largest` and `rest` are
-// as in msc_digits_cut. Also false if msc_digits_cut finds no split, so that all integer kernels
-// accept the same joints.
+// True if the integer sums, with a bias of magnitude up to `bias`, fit int32. `largest` and `rest`
+// are as in msc_digits_cut. Also false if msc_digits_cut finds no split, so that all integer
+// kernels accept the same joints.
 bool msc_digits_sums_fit(int32_t largest, int64_t rest, int64_t bias);
 // The mask that is applied to a digit after shifting. The top digit is not masked, so that it keeps
 // the sign.

@@ -2,8 +2,8 @@
 // interprets the instructions block by block or makes a shader of them.
 //
 // A program is a whole step (a chain of element-wise joints) or the epilogue of another step. An
-// epilogue begins with the anchor's result. If the anchor gives integer sums, the epilogue first
-// computes y = t * (float)sum, y += b (kernels/backend.h).
+// epilogue begins with the result of the step's first joint, the anchor. If this result is integer
+// sums, the epilogue first computes y = t * (float)sum, y += b (kernels/backend.h).
 //
 //     struct msc_ewise *e;
 //     MSC_TRY(msc_ewise_create(&e, plan, step, &options));
@@ -44,7 +44,7 @@ struct msc_ewise_options {
 enum msc_ewise_source {
     MSC_EWISE_FROM_INPUT,
     MSC_EWISE_FROM_MEMORY, // a constant
-    MSC_EWISE_FROM_BIAS,   // the call's bias, or a constant
+    MSC_EWISE_FROM_BIAS,   // the call's bias; the options' bias if the call has none
     MSC_EWISE_FROM_ANCHOR,
     MSC_EWISE_FROM_SCALES,
     MSC_EWISE_FROM_OFFSETS,
@@ -84,8 +84,8 @@ struct msc_ewise {
     int32_t n_registers;
 };
 
-// Can this joint be an instruction of a program? Its tensors must be float32, and its operands must
-// broadcast to the shape of its output.
+// True if this joint can be part of a program. All its tensors must be float32, and its operands
+// must broadcast to the shape of its output.
 bool msc_ewise_accepts(const struct msc_graph *g, const struct msc_joint *joint);
 
 // Compiles a program. *out is owned by the caller; NULL if there is nothing to compute.
@@ -94,14 +94,14 @@ enum msc_status msc_ewise_create(struct msc_ewise **out, const struct msc_plan *
                                  const struct msc_ewise_options *options);
 void msc_ewise_destroy(struct msc_ewise *e); // accepts NULL
 
-// Where a runner stores the values of a reference, as an index: operands first, then registers,
+// The index under which a runner stores the values of a reference: operands first, then registers,
 // then the output; -1 for an absent operand.
 static inline int32_t msc_ewise_place(const struct msc_ewise *e, int32_t ref) {
     return ref < MSC_EWISE_VALUE ? ref : e->n_operands + e->registers[ref - MSC_EWISE_VALUE];
 }
-// Is the operand constant along the first n dims (strides 0)?
+// True if the operand is constant along the first n dims (strides 0).
 bool msc_ewise_is_constant(const struct msc_ewise_operand *o, int n);
-// Are the operand's elements in the same memory order as the output's?
+// True if the operand's elements are in the same memory order as the output's.
 bool msc_ewise_lies_as_output(const struct msc_ewise *e, const struct msc_ewise_operand *o);
 // The number of operands of an instruction.
 int msc_ewise_n_operands(enum msc_ewise_op op);

@@ -1,4 +1,4 @@
-// Turns joints into instructions. Only lowering/ewise*.c includes this.
+// Internal header of lowering/ewise*.c: turns joints into the instructions of a program.
 #ifndef MSC_KERNELS_LOWERING_EWISE_BUILD_H
 #define MSC_KERNELS_LOWERING_EWISE_BUILD_H
 
@@ -30,8 +30,7 @@ enum msc_status msc_ewise__add_constant(struct msc_ewise_builder *b, const float
                                         int n_dims, const int64_t dims[], int32_t *ref);
 // Adds an instruction and returns a reference to its result.
 int32_t msc_ewise__add_instr(struct msc_ewise_builder *b, const struct msc_ewise_instr *instr);
-// Like msc_ewise__add_instr, for an instruction of one or two operands; y is -1 if there is only
-// one.
+// Like msc_ewise__add_instr, for an instruction of one or two operands; `y` is -1 for one operand.
 int32_t msc_ewise__emit(struct msc_ewise_builder *b, enum msc_ewise_op op, int32_t x, int32_t y,
                         float p0, float p1);
 // Adds the instructions of a joint: at most n_operands + 3 instructions and n_operands + 1

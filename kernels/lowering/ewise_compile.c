@@ -93,8 +93,8 @@ static int32_t add_channels(struct msc_ewise_builder *b, enum msc_ewise_source s
     return msc_ewise__add_operand(b, &o);
 }
 
-// Adds the anchor's result as an operand and, if it is integer sums, an instruction that scales
-// them.
+// Adds the result of the anchor (the step's first joint) as an operand. If the result is integer
+// sums, also adds an instruction that scales the sums.
 static enum msc_status emit_start(struct msc_ewise_builder *b,
                                   const struct msc_ewise_options *options) {
     static const float zero[1] = {-0.0f}; // neutral for addition: x + -0 is x for any x

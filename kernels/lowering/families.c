@@ -34,7 +34,7 @@ static const struct msc_family_def *const defs[] = {
 };
 _Static_assert(sizeof(defs) / sizeof(defs[0]) == MSC_FAMILY_COUNT, "a family without definition");
 
-// The family of each operator; a joint belongs to it if the family accepts the joint.
+// The family of each operator. A joint belongs to this family if the family accepts the joint.
 static const enum msc_family families[MSC_OP_COUNT] = {
     [MSC_OP_CONV1D] = MSC_FAMILY_CONV,
     [MSC_OP_CONV2D] = MSC_FAMILY_CONV,

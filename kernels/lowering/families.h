@@ -1,9 +1,10 @@
 // Families of joints: the part of planning that is the same for both backends.
 //
-// An operator determines a joint's family, if the family accepts the joint; all other joints belong
-// to MSC_FAMILY_REFERENCE. The family decides which element-wise joints may follow in a step and
-// which layouts the step uses. Each backend has its own kernels for the steps: a table with one row
-// per family (kernels/cpu/cpu_families.c, kernels/vulkan/vk_families.c).
+// Each operator has a family. A joint belongs to its operator's family, or to MSC_FAMILY_REFERENCE
+// if that family does not accept the joint. The family of a step's first joint (the anchor) decides
+// which element-wise joints may follow in the step and which layouts the step uses. Each backend
+// has its own kernels for the steps: a table with one row per family (kernels/cpu/cpu_families.c,
+// kernels/vulkan/vk_families.c).
 //
 // To add a family: 1 give it a number below, 2 write its `const struct msc_family_def` in
 // family_<name>.c, 3 declare it in families_internal.h and add it and its operators to the tables
@@ -15,7 +16,7 @@
 #include "kernels/backend.h"
 
 enum msc_family {
-    MSC_FAMILY_REFERENCE, // everything else: steps of one joint, all NCHW
+    MSC_FAMILY_REFERENCE, // joints that no other family accepts: one joint per step, in NCHW
     MSC_FAMILY_EWISE,     // element-wise chains, batch_norm
     MSC_FAMILY_CONV,      // convolutions, also transposed
     MSC_FAMILY_LINEAR,

@@ -1,4 +1,4 @@
-// The definition of a family of joints. Only families.c and family_*.c include this.
+// Internal header of families.c and family_*.c: the definition of a family of joints.
 #ifndef MSC_KERNELS_LOWERING_FAMILIES_INTERNAL_H
 #define MSC_KERNELS_LOWERING_FAMILIES_INTERNAL_H
 
@@ -7,7 +7,7 @@
 
 struct msc_family_def {
     const char *name;
-    // Can a step be anchored at this joint?
+    // True if this joint can be the anchor (first joint) of a step.
     bool (*accepts)(const struct msc_graph *g, const struct msc_joint *joint);
     bool has_followers; // element-wise joints may follow the anchor
     // Optional: see msc_backend_def.layouts. The caller sets all layouts of *out to NCHW first.
@@ -35,7 +35,7 @@ extern const struct msc_family_def msc_family__split;
 extern const struct msc_family_def msc_family__slice;
 extern const struct msc_family_def msc_family__pad;
 
-// The layouts of convolutions: NHWC.
+// Sets the layouts of a convolution step: NHWC.
 void msc_family__conv_layouts(const struct msc_graph *g, const struct msc_step *step,
                               const enum msc_layout coming[], struct msc_step_layouts *out);
 

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-// Do the joint's data and kernel have the axis orders that are supported?
+// True if the joint's data and kernel have axis orders that are supported.
 static bool has_known_layouts(const struct msc_joint *joint, int n_spatial, bool is_transposed) {
     static const char *const data[] = {"NCW", "NCHW", "NCDHW"};
     static const char *const kernels[2][3] = {{"OIW", "OIHW", "OIDHW"}, {"IOW", "IOHW", "IODHW"}};
@@ -14,8 +14,8 @@ static bool has_known_layouts(const struct msc_joint *joint, int n_spatial, bool
            strcmp(kernel_layout, kernels[is_transposed ? 1 : 0][n_spatial - 1]) == 0;
 }
 
-// Reads the window's attributes. False if they do not fit the shapes, or if only the reference
-// kernels support them.
+// Reads the window's attributes. False if the attributes do not fit the shapes, or if only the
+// reference kernels support such attributes.
 static bool read_window(struct msc_gemm_desc *d, const struct msc_joint *joint,
                         const struct msc_tensor *x, const struct msc_tensor *w,
                         const struct msc_tensor *y) {
@@ -38,11 +38,11 @@ static bool read_window(struct msc_gemm_desc *d, const struct msc_joint *joint,
             return false;
         }
         if (d->kind == MSC_GEMM_CONV_TRANSPOSE) {
-            // The end padding follows from the output size, so that output padding is taken into
-            // account.
+            // Computed from the output size, because output padding reduces the end padding.
             d->pad_end[i] = (d->in[i] - 1) * d->strides[i] + reach - d->pad_begin[i] - d->out[i];
+            // oneDNN does not support outputs that extend a whole stride beyond the last window.
             if (d->pad_end[i] + d->strides[i] <= 0) {
-                return false; // oneDNN does not support a whole stride of outputs without input
+                return false;
             }
         } else if ((d->in[i] + padding[i] + padding[n + i] - reach) / d->strides[i] + 1 !=
                    d->out[i]) {

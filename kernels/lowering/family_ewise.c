@@ -1,4 +1,4 @@
-// Steps of only element-wise joints.
+// Steps that contain only element-wise joints.
 #include "kernels/lowering/ewise.h"
 #include "kernels/lowering/families_internal.h"
 

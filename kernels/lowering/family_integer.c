@@ -70,7 +70,7 @@ static bool family_integer_is_byte(enum msc_dtype dtype) {
     return dtype == MSC_DTYPE_U8 || dtype == MSC_DTYPE_I8;
 }
 
-// Is the operand absent, or a constant of this type with one or n elements?
+// True if the operand is absent, or a constant of this type with one or n elements.
 static bool is_list(const struct msc_graph *g, const struct msc_joint *joint, int place,
                     enum msc_dtype dtype, int64_t n) {
     const struct msc_array *a = msc_integer_constant(g, joint, place);
@@ -81,7 +81,7 @@ static bool is_list(const struct msc_graph *g, const struct msc_joint *joint, in
            (msc_array_n_elements(a) == 1 || msc_array_n_elements(a) == n);
 }
 
-// Finds the range of weights minus their zero points. False if it does not fit a byte.
+// Finds the range of weights minus their zero points. False if the range does not fit a byte.
 static bool family_integer_find_range(struct msc_quant *out, enum msc_dtype dtype,
                                       const struct msc_array *zeros) {
     int64_t least = msc_integer_number(zeros, 0), greatest = least;
@@ -96,7 +96,7 @@ static bool family_integer_find_range(struct msc_quant *out, enum msc_dtype dtyp
     return msc_quant_is_integer(out);
 }
 
-// Does every sum with its bias fit int32, and is every scale valid for a weight?
+// True if every sum with its bias fits int32 and every scale is valid for a weight.
 static bool has_good_numbers(const struct msc_graph *g, const struct msc_joint *joint,
                              const struct msc_integer_places *p, int64_t channels) {
     const int64_t most = (int64_t)1 << 30;

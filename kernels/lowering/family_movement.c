@@ -46,8 +46,8 @@ static bool family_permute_accepts(const struct msc_graph *g, const struct msc_j
            msc_movement_read_axes(axes, joint, msc_lowering_operand(g, joint, 0)->n_dims);
 }
 
-// Lists the axes of x in the memory order of its transpose by `axes`, stored in `layout`. Leaves
-// out axes of length 1. Returns the number of axes.
+// Lists the axes of x in memory order after a transpose by `axes` whose result is stored in
+// `layout`. Leaves out axes of length 1. Returns the number of axes.
 static int order_in_memory(int64_t order[MSC_MAX_DIMS], const struct msc_tensor *x,
                            const int64_t axes[], enum msc_layout layout) {
     int positions[MSC_MAX_DIMS], n = 0;
@@ -64,8 +64,8 @@ static int order_in_memory(int64_t order[MSC_MAX_DIMS], const struct msc_tensor 
     return n;
 }
 
-// The input keeps its layout. The step is an alias if the output, in one of its layouts, has the
-// same order of elements.
+// The input keeps its layout. The step is an alias if the output, in NCHW or NHWC, has the same
+// order of elements as the input.
 static void family_permute_layouts(const struct msc_graph *g, const struct msc_step *step,
                                    const enum msc_layout coming[], struct msc_step_layouts *out) {
     static const int64_t same[MSC_MAX_DIMS] = {0, 1, 2, 3, 4, 5, 6, 7};

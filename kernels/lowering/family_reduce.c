@@ -18,7 +18,7 @@ void msc_lowering_map_axes(int to[MSC_MAX_DIMS], int n_dims, const bool is_reduc
     }
 }
 
-// Do the kept axes have the same memory order in the input and in the output?
+// True if the kept axes have the same memory order in the input and in the output.
 static bool is_same_order(const struct msc_tensor *x, enum msc_layout in, int n_out,
                           enum msc_layout out, const int to[]) {
     int at[MSC_MAX_DIMS], out_at[MSC_MAX_DIMS];

@@ -1,10 +1,10 @@
 // Describes convolutions, linear layers and matrix products as products (GEMM) for backends.
 //
 // In names, "gemm" means any such product, including convolutions. In the cpu backend, cpu_gemm*.c
-// run steps whose anchor multiplies with constant weights, cpu_matmul.c runs steps that multiply
-// two activations, and routine*.c compute products of fixed shape (with oneDNN or in plain C). In
-// the vulkan backend, vk_conv_gemm.c and vk_matmul.c run the steps, and vk_gemm.c computes the
-// products.
+// run steps whose anchor (first joint) multiplies with constant weights, cpu_matmul.c runs steps
+// that multiply two activations, and routine*.c compute products of fixed shape (with oneDNN or in
+// plain C). In the vulkan backend, vk_conv_gemm.c and vk_matmul.c run the steps, and vk_gemm.c
+// computes the products.
 //
 //     struct msc_gemm_spec spec;
 //     if (msc_gemm_describe(&spec, g, joint)) { ... spec.desc.out_channels ... }
@@ -37,16 +37,16 @@ struct msc_gemm_desc {
     float low, high;
 };
 
-// Describes a joint that multiplies with a constant weight. Its whole batch is one product.
+// Describes a joint that multiplies with a constant weight, as one product for the whole batch.
 struct msc_gemm_spec {
-    struct msc_gemm_desc desc; // float32, without bias and limits
+    struct msc_gemm_desc desc; // float32, without bias and clip bounds
     int out_axis;              // weight axis of the output channels
     int channel_axis;          // output axis of the channels
     bool is_pointwise;         // each position of the batch is computed independently
 };
 
-// Describes a joint of MSC_FAMILY_CONV or MSC_FAMILY_LINEAR. False if its family does not accept
-// it.
+// Describes a joint of MSC_FAMILY_CONV or MSC_FAMILY_LINEAR. False if the family does not accept
+// the joint.
 bool msc_gemm_describe(struct msc_gemm_spec *out, const struct msc_graph *g,
                        const struct msc_joint *joint);
 bool msc_gemm_describe_conv(struct msc_gemm_spec *out, const struct msc_graph *g,
@@ -59,12 +59,12 @@ bool msc_gemm_describe_window(struct msc_gemm_spec *out, const struct msc_joint 
                               const struct msc_tensor *x, const struct msc_tensor *w,
                               const struct msc_tensor *y);
 
-// Can a weight under this quantisation be multiplied as integers if the input is integers? The
-// weight must have one scale, or one per output channel.
+// True if a weight under this quantisation can be multiplied as integers when the input is
+// integers. The weight must have one scale, or one per output channel.
 bool msc_gemm_is_integer(const struct msc_quant *weight, int out_axis);
 
-// Is the input quantised per channel, and can the product read it in this form? Each output channel
-// must sum one input channel (depthwise).
+// True if the input is quantised per channel and the product can read such integers. Each output
+// channel must sum a single input channel (depthwise).
 bool msc_gemm_reads_channels(const struct msc_gemm_desc *d, const struct msc_quant *input);
 
 // Describes a product of two activations, or of an activation and a constant on either side. *out

@@ -18,7 +18,7 @@ bool msc_integer_describe(struct msc_gemm_spec *out, const struct msc_graph *g,
 // The elements of the operand at an index; NULL if it is computed or absent.
 const struct msc_array *msc_integer_constant(const struct msc_graph *g,
                                              const struct msc_joint *joint, int place);
-// Element i of a list, or the only element of a scalar; 0 for NULL.
+// Element i of an array, or the only element of an array that has one; 0 for NULL.
 int64_t msc_integer_number(const struct msc_array *a, int64_t i);
 // x_scale * w_scale[channel] / y_scale, with the operations in the order of the reference kernels.
 float msc_integer_scale(const struct msc_graph *g, const struct msc_joint *joint,

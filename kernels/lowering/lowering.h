@@ -9,7 +9,7 @@
 // it is computed at run time or absent.
 const struct msc_array *msc_lowering_constant(const struct msc_graph *g,
                                               const struct msc_joint *joint, int position);
-// Is operand `position` present and computed at run time?
+// True if operand `position` is present and computed at run time.
 bool msc_lowering_is_computed(const struct msc_graph *g, const struct msc_joint *joint,
                               int position);
 // The tensor of operand `position`, or NULL if it is absent.
@@ -17,12 +17,12 @@ const struct msc_tensor *msc_lowering_operand(const struct msc_graph *g,
                                               const struct msc_joint *joint, int position);
 const struct msc_tensor *msc_lowering_output(const struct msc_graph *g,
                                              const struct msc_joint *joint);
-// Are output 0 and all present operands float32?
+// True if output 0 and all present operands are float32.
 bool msc_lowering_is_f32(const struct msc_graph *g, const struct msc_joint *joint);
-// An axis attribute counted from the front; -1 when absent or out of range.
+// An axis attribute, counted from the front; -1 if the attribute is absent or out of range.
 int msc_lowering_axis(const struct msc_joint *joint, const char *key, int n_dims);
 
-enum msc_reduction_kind { // numbered as in the shader
+enum msc_reduction_kind { // numbered as in kernels/vulkan/shaders/reduce.comp
     MSC_REDUCTION_SUM,
     MSC_REDUCTION_MAX,
     MSC_REDUCTION_MIN,
@@ -45,7 +45,7 @@ void msc_lowering_map_axes(int to[MSC_MAX_DIMS], int n_dims, const bool is_reduc
 
 bool msc_lowering_same_shape(const struct msc_tensor *a, const struct msc_tensor *b);
 
-// Do both layouts of these dims give the same order of elements?
+// True if both layouts of these dims give the same order of elements.
 bool msc_lowering_layouts_coincide(int n_dims, const int64_t dims[]);
 // The layout to request for an input if `wanted` is preferred. A tensor whose elements have the
 // same order in both layouts keeps its layout. A tensor with fewer than 3 dims is NCHW.
@@ -56,7 +56,7 @@ enum msc_layout msc_lowering_ask_layout(const struct msc_tensor *t, enum msc_lay
 void msc_lowering_follow_layout(const struct msc_graph *g, const struct msc_step *step,
                                 int32_t first, enum msc_layout layout,
                                 const enum msc_layout coming[], struct msc_step_layouts *out);
-// Sets the layouts of a step that keeps the layout of operand 0, for outputs of the same rank.
+// Sets the layouts of a step whose outputs have the layout and the rank of operand 0.
 void msc_lowering_keep_layout(const struct msc_graph *g, const struct msc_step *step,
                               const enum msc_layout coming[], struct msc_step_layouts *out);
 // The position in memory of each axis.

@@ -61,9 +61,10 @@ static bool read_block(int64_t *block, bool *is_crd, const struct msc_joint *joi
     return msc_joint_attr_i64(joint, "blocksize", block) && *block > 0;
 }
 
-// Both sides are viewed with six common dims: images, channels of the space side, rows of blocks,
-// rows of a block, columns of blocks, columns of a block. These are their strides on the space
-// side.
+// The depth tensor has many channels; the space tensor has blocks of positions instead. Both are
+// viewed with six common dims: images, channels of the space tensor, rows of blocks, rows of a
+// block, columns of blocks, columns of a block. Computes the strides of these dims in the space
+// tensor.
 static void split_space(int64_t out[BLOCK_DIMS], const struct msc_value *space, int64_t block) {
     int64_t s[MSC_MAX_DIMS];
     msc_lowering_strides(s, 4, space->dims, space->layout);
@@ -71,9 +72,9 @@ static void split_space(int64_t out[BLOCK_DIMS], const struct msc_value *space, 
     memcpy(out, strides, sizeof(strides));
 }
 
-// The strides of the six common dims on the depth side. If is_crd, neighbouring channels of the
-// depth side are the elements of one block; otherwise they are different channels of the space
-// side.
+// Computes the strides of the six common dims in the depth tensor. If is_crd, neighbouring channels
+// of the depth tensor are the elements of one block; otherwise they are different channels of the
+// space tensor.
 static void split_depth(int64_t out[BLOCK_DIMS], const struct msc_value *depth, int64_t block,
                         bool is_crd) {
     int64_t s[MSC_MAX_DIMS];
@@ -86,8 +87,8 @@ static void split_depth(int64_t out[BLOCK_DIMS], const struct msc_value *depth, 
 
 bool msc_movement_set_depth_space(struct msc_movement *m, const struct msc_joint *joint,
                                   const struct msc_value *x, const struct msc_value *y) {
-    // The common dims in the output's memory order. Indices: whether the output is the space side,
-    // whether the output is NHWC.
+    // The common dims in the output's memory order. Indices: whether the output is the space
+    // tensor, and whether the output is NHWC.
     static const int orders[2][2][BLOCK_DIMS] = {{{0, 3, 5, 1, 2, 4}, {0, 2, 4, 3, 5, 1}},
                                                  {{0, 1, 2, 3, 4, 5}, {0, 2, 3, 4, 5, 1}}};
     bool to_space = joint->op == MSC_OP_DEPTH_TO_SPACE, is_crd;

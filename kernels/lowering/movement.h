@@ -1,4 +1,5 @@
-// Strided copies between two arrays: transposes, slices, joins and changes of layout.
+// Movements: strided copies between two arrays, for transposes, slices, joins and changes of
+// layout.
 //
 //     struct msc_movement m;
 //     msc_movement_init(&m, sizeof(float));
@@ -41,8 +42,9 @@ bool msc_movement_read_axes(int64_t axes[MSC_MAX_DIMS], const struct msc_joint *
 void msc_movement_set_permute(struct msc_movement *m, const struct msc_joint *joint,
                               const struct msc_value *x, const struct msc_value *y);
 
-// Sets a movement that copies one part of a joined tensor into the whole (is_joined) or out of it.
-// The part begins at index `at` of `axis`. Returns the part's offset in the whole, in elements.
+// Sets a movement between a joined tensor (`whole`) and one of its parts: from the part to the
+// joined tensor if is_joined, otherwise from the joined tensor to the part. The part begins at
+// index `at` of `axis`. Returns the offset of the part in the joined tensor, in elements.
 int64_t msc_movement_set_part(struct msc_movement *m, const struct msc_value *whole,
                               const struct msc_value *part, int axis, int64_t at, bool is_joined);
 
@@ -52,8 +54,8 @@ struct msc_slice {
 };
 // Reads the parameters of a slice. False if a parameter is computed at run time or out of range.
 bool msc_movement_read_slice(struct msc_slice *s, const struct msc_joint *joint, int n_dims);
-// Sets the movement of a slice that MSC_FAMILY_SLICE accepts. Returns the offset in the input, in
-// elements.
+// Sets the movement of a slice that MSC_FAMILY_SLICE accepts. Returns the offset of the slice in
+// the input, in elements.
 int64_t msc_movement_set_slice(struct msc_movement *m, const struct msc_joint *joint,
                                const struct msc_value *x, const struct msc_value *y);
 

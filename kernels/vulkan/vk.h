@@ -7,7 +7,8 @@
 // cannot run, because their batch is refused or the device is lost, all later calls fail: no data
 // on the device can be trusted until the device is reopened.
 //
-// A dispatch takes any number of calls that differ in their blocks and in a row of parameters:
+// A dispatch takes up to MSC_VK_MAX_CALLS calls that differ in their blocks and in a row of
+// parameters:
 //
 //     msc_vk_lock(vk);
 //     struct msc_vk_dispatch d;
@@ -41,7 +42,7 @@ struct msc_vk_arena {
     char *mapped; // host address; NULL: not visible to the host
     uint64_t n_bytes;
     uint64_t touched_bytes; // highest end of any block allocated so far
-    struct msc_vk_hole {    // free range; ordered by offset
+    struct msc_vk_hole {    // free ranges, ordered by offset
         uint64_t offset, n_bytes;
     } * holes;
     size_t n_holes, hole_capacity;
@@ -57,7 +58,8 @@ struct msc_vk_block {
     uint64_t offset, n_bytes;
 };
 
-// Returns NULL if there is not enough memory, or if shaders cannot address a block of this size.
+// Allocates a block. NULL: there is not enough memory, or shaders cannot address a block of this
+// size.
 struct msc_vk_block *msc_vk_allocate(struct msc_vk *vk, uint64_t n_bytes);
 void msc_vk_free(struct msc_vk *vk, struct msc_vk_block *block); // accepts NULL
 void msc_vk_destroy_arenas(struct msc_vk *vk);
@@ -111,7 +113,7 @@ enum msc_status msc_vk_add_controls(uint32_t **out, size_t *n_bytes,
 
 // vk_cache.c: loads and stores the driver's compiled pipelines on disk.
 enum msc_status msc_vk_cache_open(struct msc_vk *vk);
-void msc_vk_cache_close(struct msc_vk *vk); // writes the file if something was added
+void msc_vk_cache_close(struct msc_vk *vk); // writes the file if pipelines were added
 
 // ---- Commands ---------------------------------------------------------------------------------
 
@@ -133,8 +135,8 @@ struct msc_vk_call {
                                    // variants
 };
 
-// Bindings have the order of the shader: texels first, then storage buffers, then the rows of the
-// calls (shaders/call.glsl).
+// Bindings have the order of the shader: texel buffers first, then storage buffers, then the rows
+// of the calls (shaders/call.glsl).
 struct msc_vk_dispatch {
     const struct msc_vk_pipeline *pipeline;
     int n_bindings;
@@ -186,14 +188,16 @@ enum msc_status msc_vk_flush(struct msc_vk *vk);
 
 // ---- Device -----------------------------------------------------------------------------------
 
-// Sets of tiles of family G: bit i is tile i (vk_tiles.c).
+// Sets of tiles of family G (shaders that keep tiles in shared memory): bit i is tile i
+// (vk_tiles.c).
 #define MSC_VK_ALL_TILES 0xffu
 #define MSC_VK_MEDIUM_TILES 0xf8u
 #define MSC_VK_SMALL_TILES 0x80u
 
 // How kernels divide their work on a device: a row of the table in vk_device.c.
 struct msc_vk_tuning {
-    bool is_family_u;  // register tiles that read uniform texels; otherwise shared-memory tiles
+    bool is_family_u;  // products use family U (struct msc_vk_tile), which reads factors from
+                       // uniform texel buffers; false: family G
     uint32_t lanes;    // invocations per workgroup of simple kernels
     uint32_t per_lane; // elements per invocation of simple kernels
     uint32_t slots;    // approximate number of workgroups that run at full speed at a time
@@ -263,8 +267,8 @@ struct msc_vk {
     bool stages_all;      // device memory is never mapped, even if that is possible
     unsigned controls;    // flags of enum msc_vk_control that all shaders request
     bool has_int64;       // shaders have 64-bit integers
-    bool has_dot;         // uses the instruction for dot products of bytes
-    bool prefers_int;     // multiplies bytes as integers instead of floats
+    bool has_dot;         // shaders use the instruction for dot products of bytes
+    bool prefers_int;     // shaders multiply bytes as integers instead of floats
     void *lock;
 
     struct msc_vk_arena **arenas;
@@ -300,7 +304,7 @@ struct msc_vk {
     struct msc_vk_timing *timings; // [MSC_VK_SHADER_COUNT]; NULL unless commands are timed
 };
 
-// Fills in the description of a device that msc_vulkan_list returns.
+// Fills in what msc_vulkan_list returns about a device.
 void msc_vk_describe(const struct msc_vk_api *api, VkPhysicalDevice device, int index,
                      struct msc_vulkan_device *out);
 enum msc_status msc_vk_open(struct msc_vk **out, const struct msc_backend_options *options);
@@ -310,10 +314,10 @@ void msc_vk_unlock(struct msc_vk *vk);
 // vk_check.c: MSC_OK for VK_SUCCESS, otherwise MSC_E_NOMEM, MSC_E_LOST or MSC_E_DEVICE with a
 // message.
 enum msc_status msc_vk_check(VkResult result, const char *what);
-// vk_features.c: does the device have an extension of this name?
+// vk_features.c: sets *found if the device has an extension of this name.
 enum msc_status msc_vk_find_extension(bool *found, const struct msc_vk *vk, const char *name);
-// vk_features.c: does a device have all required features? If not, `lack` names a missing one: "has
-// no …".
+// vk_features.c: true if a device has all required features. If not, `lack` names a missing one:
+// "has no …".
 #define MSC_VK_LACK_BYTES 80
 bool msc_vk_has_all(char lack[MSC_VK_LACK_BYTES], uint32_t *queue_family,
                     const struct msc_vk_api *api, VkPhysicalDevice device);
@@ -328,7 +332,8 @@ static inline uint32_t msc_vk_groups(uint64_t n, uint64_t each) {
 
 // ---- Tiles (vk_tiles.c) -----------------------------------------------------------------------
 
-// The tiles of the device's family (U or G). msc_vk_tile_is_possible: can the device run this tile?
+// The tiles of the device's family (U or G). msc_vk_tile_is_possible: true if the device can run
+// this tile.
 int msc_vk_n_tiles(const struct msc_vk *vk);
 const struct msc_vk_tile *msc_vk_tile(const struct msc_vk *vk, int index);
 bool msc_vk_tile_is_possible(const struct msc_vk *vk, int index);

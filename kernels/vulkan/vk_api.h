@@ -1,5 +1,5 @@
 // Vulkan's functions, loaded at run time, so that the program also runs on machines without a
-// loader.
+// Vulkan loader.
 #ifndef MSC_KERNELS_VULKAN_VK_API_H
 #define MSC_KERNELS_VULKAN_VK_API_H
 
@@ -88,7 +88,7 @@ struct msc_vk_api {
 #undef X
 };
 
-// These load the functions in three steps, in this order. MSC_E_DEVICE: a library or function is
+// The next three calls load all functions, in this order. MSC_E_DEVICE: a library or function is
 // missing; the message names it.
 enum msc_status msc_vk_api_load(struct msc_vk_api *api);
 enum msc_status msc_vk_api_load_instance(struct msc_vk_api *api, VkInstance instance);

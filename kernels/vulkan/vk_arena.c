@@ -5,7 +5,7 @@
 
 #include <stdio.h>
 
-// Returns the index of the first memory type that is allowed (a bit per type) and has all
+// Returns the index of the first memory type whose bit is set in `allowed` and which has all
 // properties in `wanted`, or -1.
 static int find_type(const struct msc_vk *vk, uint32_t allowed, VkMemoryPropertyFlags wanted) {
     const VkPhysicalDeviceMemoryProperties *p = &vk->memory_properties;
@@ -17,10 +17,10 @@ static int find_type(const struct msc_vk *vk, uint32_t allowed, VkMemoryProperty
     return -1;
 }
 
-// Prefers device memory that the host can access (software drivers, integrated GPUs). On discrete
-// GPUs, the host can access only a small part of the device memory, so data is copied through
-// staging buffers. Parameters of calls are an exception: the host writes them directly, and a
-// shader reads them once.
+// Chooses a memory type. On software drivers and integrated GPUs, device memory is visible to the
+// host if possible. On discrete GPUs, the host can access only a small part of the device memory,
+// so data is copied through staging buffers. Parameters of calls are an exception: the host writes
+// them directly, and a shader reads them once.
 static int choose_type(const struct msc_vk *vk, uint32_t allowed, enum msc_vk_arena_kind kind) {
     const VkMemoryPropertyFlags device = VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT;
     const VkMemoryPropertyFlags host =

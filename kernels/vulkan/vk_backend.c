@@ -83,7 +83,7 @@ int msc_vulkan_n_messages(const struct msc_backend *b) {
 
 // ---- Steps ------------------------------------------------------------------------------------
 
-// Does the step have a constant that is too large for a block?
+// True if the step has a constant that is too large for a block.
 static bool has_large_constants(const struct msc_vk_backend *b, const struct msc_plan *plan,
                                 const struct msc_step *step) {
     for (int32_t i = 0; i < step->n_joints; i++) {
@@ -184,7 +184,7 @@ static void vulkan_release_weights(struct msc_backend *base, const struct msc_st
     }
 }
 
-// Quantised variants exist only for steps with a single output, in float32.
+// The device makes quantised variants only for steps with a single output, in float32.
 static bool vulkan_quantizes(const struct msc_backend *base, const struct msc_step *step) {
     const struct prepared *p = step->kernel;
     (void)base;
@@ -198,7 +198,7 @@ struct run {
     int n;
     int32_t n_inputs;
     struct msc_call calls[MSC_VK_MAX_CALLS];
-    struct msc_view *inputs;      // [n][n_inputs]; NULL: unchanged
+    struct msc_view *inputs;      // [n][n_inputs]; NULL: the inputs of the original calls
     struct msc_vk_block **floats; // [n_inputs][n] inputs converted to floats
     struct msc_view outputs[MSC_VK_MAX_CALLS];
     struct msc_vk_block *made[MSC_VK_MAX_CALLS];
@@ -224,7 +224,7 @@ static enum msc_status prepare_calls(struct run *r, const struct prepared *p,
     return MSC_OK;
 }
 
-// Must input k be converted to floats for the family, in at least one call?
+// True if input k must be converted to floats for the family, in at least one call.
 static bool is_float_input(const struct run *r, const struct prepared *p, int32_t k) {
     for (int i = 0; i < r->n; i++) {
         const struct msc_quant *q = r->calls[i].inputs[k].quant;

@@ -39,9 +39,9 @@ struct msc_vk_batch {
 // Returns the batch to record into.
 enum msc_status msc_vk_begin(struct msc_vk *vk, struct msc_vk_batch **out);
 enum msc_status msc_vk_submit(struct msc_vk *vk);
-// Submits what is recorded and waits for all batches; the lock is released meanwhile.
+// Submits the recorded commands and waits for all batches; the lock is released meanwhile.
 enum msc_status msc_vk_submit_and_wait(struct msc_vk *vk);
-// Are no commands recorded and none running?
+// True if no commands are recorded and none are running.
 bool msc_vk_is_idle(struct msc_vk *vk);
 // Records the ranges that the next command accesses; inserts a barrier before the command if
 // needed.

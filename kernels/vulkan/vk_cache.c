@@ -1,6 +1,6 @@
-// Stores the driver's compiled pipelines on disk. A file is used only if its header matches this
-// schema, device and driver, and if its contents match the hash in the header. Any other file is
-// ignored.
+// Stores the driver's compiled pipelines on disk. A file is used only if its header matches the
+// schema of this program, the device and the driver, and if its contents match the hash in the
+// header. Any other file is ignored.
 #include "kernels/vulkan/vk.h"
 
 #include "base/alloc.h"

@@ -1,5 +1,6 @@
-// Matrix products in forms and types that the fast families do not support, and Einsum of one or
-// two operands. Each product is described by a list of axes with a stride in every operand.
+// Matrix products that the fast families do not support (Gemm, other types, more axes), and Einsum
+// of one or two operands. Each product is described by a list of axes with a stride in every
+// operand.
 #include "graph/einsum.h"
 #include "kernels/lowering/lowering.h"
 #include "kernels/vulkan/vk_joint.h"
@@ -7,7 +8,8 @@
 #include <string.h>
 
 struct contraction {
-    int n_out, n_axes;                // axes of the output, then the summed axes
+    int n_out, n_axes;                // the first n_out axes are the output's, the others are
+                                      // summed
     int32_t axes[MSC_EINSUM_AXES][4]; // length; strides in a, b, c (shaders/contract.comp)
     bool has_b, has_c;
     float alpha, beta;

@@ -1,19 +1,20 @@
 // Convolutions and linear layers: activations times a constant weight. A call is computed in one of
 // these ways:
 //
-//     float   float32 throughout, also under wide or float edits
+//     float   float32 throughout; also under edits with float types or more than 8 bits
 //     value   in float32, but the input is stored as bytes, which the shader dequantises
 //     integer products of integers stored as floats: exact if every sum is below 2^24
 //     int     products of bytes with int32 sums: used if the device is fast at them, or if sums are
 //             too large for `integer`
-//     digits  used if sums are too large for `integer` and there is no shader for `int`: the input
-//             is split into digits, whose products are added as int32 (kernels/lowering/digits.h)
+//     digits  used if sums are too large for `integer` and there is no shader for `int`: the
+//             input's integers are split into groups of bits, called digits. The product of each
+//             digit is added as int32 (kernels/lowering/digits.h)
 //
 // The last three give the same integer sums; a bias that is rounded to the scale of the sums is
-// added to them as integers (kernels/backend.h). All ways except digits take one dispatch, which
-// also applies the bias and the clip bounds and writes the quantised variants. If the shader cannot
-// read bytes, another dispatch first converts them to floats. Further joints of the step take one
-// more dispatch. Calls computed in the same way share dispatches.
+// added to the sums as integers (kernels/backend.h). All ways except `digits` take one dispatch,
+// which also applies the bias and the clip bounds and writes the quantised variants. If the shader
+// cannot read bytes, another dispatch first converts them to floats. Further joints of the step
+// take one more dispatch. Calls computed in the same way share dispatches.
 #include "kernels/vulkan/vk_conv_gemm.h"
 
 #include "base/alloc.h"
@@ -86,7 +87,7 @@ enum way {
 // How a call is computed. Calls run together if their jobs are equal except for `pack`.
 struct job {
     enum way way;
-    bool by_channel; // the input has a scale per channel: `way` is BY_VALUE or BY_INTEGER
+    bool by_channel; // the input has a scale per channel; `way` is BY_VALUE or BY_INTEGER
     struct msc_digits digits;
     enum msc_vk_bias bias;
     const struct msc_vk_pack *pack;
@@ -127,8 +128,8 @@ static enum msc_status choose_integer(struct job *job, struct msc_vk_backend *b,
     return MSC_OK;
 }
 
-// Like choose_integer, for an input with a scale per channel: BY_INTEGER if one digit is enough,
-// otherwise BY_VALUE.
+// Like choose_integer, for an input with a scale per channel: BY_INTEGER if the input need not be
+// split into digits, otherwise BY_VALUE.
 static enum msc_status choose_by_channel(struct job *job, struct msc_vk_backend *b,
                                          struct msc_vk_variant *v, const struct msc_quant *in) {
     MSC_TRY(msc_vk_get_pack(&job->pack, b, v, MSC_VK_AS_INTEGERS));
@@ -172,7 +173,9 @@ struct run {
                                                    // read bytes
     struct msc_vk_block *made[MSC_VK_MAX_CALLS];   // results of calls whose output has no data
     struct msc_vk_block *sums[MSC_VK_MAX_CALLS];
-    struct msc_vk_block *tails[MSC_VK_MAX_CALLS];         // only for BY_INTEGER and by_channel
+    struct msc_vk_block *tails[MSC_VK_MAX_CALLS];         // rows of numbers per channel
+                                                          // (msc_vk_pack.tail); only for BY_INTEGER
+                                                          // with by_channel
     const struct msc_vk_block *results[MSC_VK_MAX_CALLS]; // blocks of the outputs, or `made`
 };
 

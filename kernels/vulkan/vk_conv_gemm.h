@@ -17,21 +17,23 @@ struct msc_vk_conv_gemm {
     int32_t weight_slot, bias_slot; // slots of the edits of weight and bias; MSC_NO_ID: none
     struct msc_vk_gemm *gemm;
     bool has_limits;
-    struct msc_vk_program *epilogues[2]; // joints after the anchor; joints after anchor and clip
+    struct msc_vk_program *epilogues[2]; // the joints after the anchor (the convolution or linear
+                                         // layer); the joints after anchor and clip
 };
 
 // The form in which a weight is packed.
 enum msc_vk_pack_kind {
     MSC_VK_AS_FLOATS,
-    MSC_VK_AS_INTEGERS, // q - z as floats
-    MSC_VK_AS_BYTES,    // q - z as bytes
+    MSC_VK_AS_INTEGERS, // q - zero point, stored as floats
+    MSC_VK_AS_BYTES,    // q - zero point, stored as bytes
     MSC_VK_PACK_KINDS
 };
 
 struct msc_vk_pack {
     struct msc_vk_block *weight;
     struct msc_vk_block *tail; // rows of numbers per channel, see msc_vk_gemm_call
-    int64_t largest;           // maximum of sum |q - z| over output channels; 0 for floats
+    int64_t largest;           // maximum over output channels of the sum of |q - zero point|; 0 for
+                               // floats
 };
 
 // Weights and bias under edits.
@@ -41,7 +43,7 @@ struct msc_vk_variant {
     struct msc_quant quant;     // copied from the edit; bits is 0 for float weights
     struct msc_bias bias;
     bool is_integer, fits_bytes;
-    enum msc_vk_pack_kind integers;              // form in which `weights` packed an integer weight
+    enum msc_vk_pack_kind integers;              // the kind packed first, for integer weights
     struct msc_vk_pack packs[MSC_VK_PACK_KINDS]; // made when first needed
 };
 

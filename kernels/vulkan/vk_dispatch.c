@@ -26,7 +26,8 @@ struct part {
     const struct msc_vk_dispatch *d;
     int n;
     int calls[MSC_VK_MAX_CALLS];
-    struct msc_vk_range ranges[MSC_VK_MAX_BINDINGS]; // from first to last block, per binding
+    struct msc_vk_range ranges[MSC_VK_MAX_BINDINGS]; // [binding] range from the first to the last
+                                                     // block
 };
 
 static bool is_texel(enum msc_vk_kind kind) {
@@ -92,7 +93,7 @@ static void write_rows(const struct part *p, uint32_t *rows) {
     }
 }
 
-// Begins the next batch if the current batch has no room for the rows and the work of a part.
+// Begins the next batch if the current batch has no room for a part's rows of parameters or work.
 static enum msc_status take_room(struct msc_vk *vk, struct msc_vk_batch **b, uint64_t n_bytes,
                                  double work) {
     MSC_TRY(msc_vk_begin(vk, b));

@@ -183,8 +183,8 @@ void msc_vk_program_destroy(struct msc_vk_program *p, struct msc_vk_backend *b) 
 
 // ---- Running ----------------------------------------------------------------------------------
 
-// The block of an operand. `made` is the block of the input after conversion from integers to
-// floats, or NULL.
+// The block of an operand. `anchor` is the result of the step's first joint, which precedes the
+// program. `made` is the block of the input after conversion from integers to floats, or NULL.
 static const struct msc_vk_block *operand_block(const struct operand *o,
                                                 const struct msc_call *call,
                                                 const struct msc_vk_block *anchor,

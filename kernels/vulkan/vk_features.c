@@ -22,9 +22,10 @@ enum msc_status msc_vk_find_extension(bool *found, const struct msc_vk *vk, cons
     return MSC_OK;
 }
 
-// Uses the instruction for dot products of bytes if the device reports that it is fast. For tests,
-// MSC_VULKAN_DOT overrides this: 1 uses the instruction even if it is slow; 0 uses float sums if
-// they are exact for any input; "emulate" uses integer sums without the instruction.
+// Sets has_dot and prefers_int. The instruction for dot products of bytes is used if the device
+// reports that it is fast. For tests, MSC_VULKAN_DOT overrides this: 1 uses the instruction even if
+// it is slow; 0 uses float sums if they are exact for any input; "emulate" uses integer sums
+// without the instruction.
 static enum msc_status find_dot(struct msc_vk *vk) {
     const char *wish = getenv("MSC_VULKAN_DOT");
     bool is_there;

@@ -33,8 +33,8 @@ static bool has_uuid(const struct msc_vulkan_device *d, const char *digits) {
     return vk_find_digits(own, d->uuid) && strncmp(own, digits, strlen(digits)) == 0;
 }
 
-// Normalises a PCI address to "0000:65:00.0". It may also have nvidia-smi's form, 00000000:65:00.0,
-// or no domain.
+// Normalises a PCI address to "0000:65:00.0". The input may also have nvidia-smi's form,
+// 00000000:65:00.0, or no domain.
 static bool read_pci(char out[32], const char *text) {
     unsigned domain = 0, bus, device, function;
     int n = 0;

@@ -1,4 +1,4 @@
-// Fourier transforms of lines, and of frames of a signal.
+// Fourier transforms along an axis (DFT) and of the frames of a signal (STFT).
 #include "base/alloc.h"
 #include "graph/reference/reference_internal.h"
 #include "kernels/vulkan/vk_joint.h"
@@ -13,7 +13,7 @@ struct fourier { // see shaders/fourier.comp
     int64_t length, available, stride;
 };
 
-// Reads a parameter that is at most one constant number. *n is the number of values that it has.
+// Reads a parameter that is absent or one constant number; *n is 0 or 1.
 static bool read_number(int64_t *out, int *n, const struct msc_vk_joint_desc *d, const char *key) {
     int position = msc_joint_operand(d->joint, key);
     bool is_operand = position > 0 && position < d->n_x && d->x[position].dtype != MSC_DTYPE_NONE;

@@ -205,7 +205,7 @@ static bool vk_gather_describe(struct gather *g, const struct msc_vk_joint_desc 
     return false;
 }
 
-// The bits of one element of a type.
+// The bits of `value` as an element of type `dtype`.
 static enum msc_status bits_of(uint32_t bits[2], enum msc_dtype dtype, double value) {
     struct msc_array *number = NULL, *array = NULL;
     enum msc_status status = msc_array_create_from(&number, MSC_DTYPE_F64, 0, NULL, &value);

@@ -17,7 +17,7 @@ enum {
     HAS_INTEGER_BIAS = 32,
 };
 
-// The words of a row (shaders/conv.glsl).
+// The words of a call's row of parameters (shaders/conv.glsl).
 enum {
     FLAGS,
     X_SCALE,
@@ -40,7 +40,7 @@ struct msc_vk_gemm {
     bool is_pointwise, is_transposed, has_x_quads, has_y_quads;
     struct msc_vk_block *geometry;
     struct push push; // strides in floats
-    // Pipelines by unit and tile, made when first used.
+    // Pipelines by types of the factors and by tile, made when first used.
     struct msc_vk_pipeline *pipelines[MSC_VK_UNIT_COUNT][MSC_VK_MAX_TILES];
 };
 
@@ -119,7 +119,7 @@ static void set_geometry(geometry g, const struct msc_vk_gemm_desc *desc) {
     g[STRIDE][3] = d ? (int32_t)(d->out_channels / d->in_channels) : 1;
 }
 
-// ---- Turns of loops ---------------------------------------------------------------------------
+// ---- Loop iterations --------------------------------------------------------------------------
 
 static int64_t n_taps(const struct msc_vk_gemm_desc *desc) {
     const struct msc_gemm_desc *d = desc->window;
@@ -130,8 +130,8 @@ static int64_t n_taps(const struct msc_vk_gemm_desc *desc) {
     return n;
 }
 
-// Loop turns of depthwise.comp per output: over planes, rows and columns of the window, then over
-// the quantised variants of the output.
+// Loop iterations of depthwise.comp per output: over planes, rows and columns of the window, then
+// over the quantised variants of the output.
 static uint64_t depthwise_turns(const struct msc_gemm_desc *d) {
     uint64_t turns = 0;
     for (int i = d->n_spatial - 1; i >= 0; i--) {
@@ -140,8 +140,8 @@ static uint64_t depthwise_turns(const struct msc_gemm_desc *d) {
     return turns + 2 * (3 - (uint64_t)d->n_spatial) + 6 * (MSC_VK_MAX_QUANTIZED + 1);
 }
 
-// Does the device allow as many loop turns as the sums and the quantised variants of the outputs
-// need?
+// True if the device allows the loop iterations that the sums and the quantised variants of the
+// outputs need.
 static bool vk_gemm_can_turn(const struct msc_vk_gemm_desc *desc, const struct msc_vk *vk) {
     struct msc_vk_gemm_weight w = msc_vk_gemm_weight_shape(desc);
     uint64_t taps = (uint64_t)n_taps(desc), channels = (uint64_t)w.channels;
@@ -150,8 +150,8 @@ static bool vk_gemm_can_turn(const struct msc_vk_gemm_desc *desc, const struct m
         return msc_vk_can_spread(vk, (uint64_t)(desc->n_rows * desc->n_cols),
                                  depthwise_turns(desc->window));
     }
-    // Family U loops over quads of channels per tap. Family G loops over the terms of a tile's
-    // sums, and takes further turns to load the next terms.
+    // For each tap, family U loops over groups of four channels (quads). Family G loops over the
+    // terms of a tile's sums, and takes further iterations to load the next terms.
     return msc_vk_can_turn(
         vk, more + (vk->tuning.is_family_u ? taps * (channels / 4 + 2) : 2 * taps * channels));
 }
@@ -166,7 +166,8 @@ static enum msc_status vk_gemm_init(struct msc_vk_gemm *g, struct msc_vk_backend
                         "vulkan: sums have too many products for the loops of a shader");
     }
     if (!msc_vk_fits(b, desc->n_z * desc->w_step * (int64_t)sizeof(float))) {
-        return MSC_FAIL(MSC_E_UNSUPPORTED, "vulkan: weights padded to whole quads are too large");
+        return MSC_FAIL(MSC_E_UNSUPPORTED,
+                        "vulkan: weights padded to a multiple of 4 channels are too large");
     }
     g->desc = *desc;
     g->weight = w;
@@ -228,7 +229,7 @@ bool msc_vk_gemm_has(const struct msc_vk_gemm *g, const struct msc_vk_backend *b
 // The shader of a dispatch, and how its calls are divided into workgroups.
 struct choice {
     enum msc_vk_shader shader;
-    uint32_t constants[MSC_VK_CONV_G_CONSTANTS]; // of these shaders, conv_g has the most
+    uint32_t constants[MSC_VK_CONV_G_CONSTANTS]; // conv_g has the most constants of these shaders
     enum msc_vk_kind x_kind, w_kind;
     uint32_t groups[3];
     uint32_t per_lane;

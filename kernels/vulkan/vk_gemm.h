@@ -14,8 +14,9 @@
 // The types of the factors: the activations, then the weights.
 enum msc_vk_unit {
     MSC_VK_UNIT_FLOATS,
-    MSC_VK_UNIT_BYTES, // stored bytes (read as integers or dequantised) by floats
-    MSC_VK_UNIT_INT,   // stored bytes by signed bytes, with int32 sums
+    MSC_VK_UNIT_BYTES, // activations: stored bytes, read as integers or dequantised; weights:
+                       // floats
+    MSC_VK_UNIT_INT,   // activations: stored bytes; weights: signed bytes; sums: int32
     MSC_VK_UNIT_COUNT
 };
 
@@ -43,11 +44,12 @@ struct msc_vk_gemm_weight {
 void msc_vk_gemm_describe(struct msc_vk_gemm_desc *out, const struct msc_gemm_desc *joint);
 struct msc_vk_gemm_weight msc_vk_gemm_weight_shape(const struct msc_vk_gemm_desc *desc);
 
-// MSC_E_UNSUPPORTED: the sums need more loop turns than the device allows per invocation.
+// MSC_E_UNSUPPORTED: the sums need more loop iterations than the device allows per invocation.
 enum msc_status msc_vk_gemm_create(struct msc_vk_gemm **out, struct msc_vk_backend *b,
                                    const struct msc_vk_gemm_desc *desc);
 void msc_vk_gemm_destroy(struct msc_vk_gemm *g, struct msc_vk_backend *b); // accepts NULL
-// Does the device have a shader for this unit? True for MSC_VK_UNIT_FLOATS on every device.
+// True if the device has a shader for these types of the factors. Every device has one for
+// MSC_VK_UNIT_FLOATS.
 bool msc_vk_gemm_has(const struct msc_vk_gemm *g, const struct msc_vk_backend *b,
                      enum msc_vk_unit unit);
 
@@ -61,7 +63,7 @@ struct msc_vk_gemm_call {
     enum msc_vk_bias bias; // MSC_VK_INTEGER_BIAS: float sums must be integers below 2^24
     float x_scale;
     struct msc_vk_bytes bytes;             // how bytes of x are read (not for UNIT_FLOATS)
-    const struct msc_quantized *quantized; // variants of y (msc_vk_can_write)
+    const struct msc_quantized *quantized; // variants of y that msc_vk_can_write accepts
     int32_t n_quantized;
 };
 // Runs at most MSC_VK_MAX_CALLS calls.

@@ -1,7 +1,7 @@
 // Operators over images: col2im, affine grids, deformable convolutions.
 #include "kernels/vulkan/vk_joint.h"
 
-// Are all operands and outputs float32?
+// True if all operands and outputs are float32.
 static bool is_float(const struct msc_vk_joint_desc *d) {
     bool is = d->n_y == 1 && d->y[0].dtype == MSC_DTYPE_F32;
     for (int i = 0; i < d->n_x; i++) {

@@ -11,7 +11,7 @@ enum { A, SCALE_A, ZERO_A, B, SCALE_B, ZERO_B, SCALE_Y, ZERO_Y, BIAS, N_OPERANDS
 // The maximum number of products per sum: a sum of more might not fit int32.
 #define MAX_COUNT (INT32_MAX / (255 * 255))
 
-// positions[does the operator have scales?][operand]: the index of the operand in the joint.
+// [1 if the operator has scales, otherwise 0][operand] the operand's index in the joint
 static const int positions[2][N_OPERANDS] = {
     {0, MSC_VK_JOINT_ABSENT, 2, 1, MSC_VK_JOINT_ABSENT, 3, MSC_VK_JOINT_ABSENT, MSC_VK_JOINT_ABSENT,
      MSC_VK_JOINT_ABSENT},
@@ -32,7 +32,7 @@ static bool is_byte(enum msc_dtype dtype) {
     return dtype == MSC_DTYPE_I8 || dtype == MSC_DTYPE_U8;
 }
 
-// Do the operands have a supported combination of types?
+// True if the operands have a supported combination of types.
 static bool vk_integer_is_possible(const struct msc_vk_backend *b,
                                    const struct msc_vk_joint_desc *d) {
     enum msc_dtype y = d->y[0].dtype;

@@ -120,7 +120,8 @@ static bool is_read(const struct msc_vk_joint *k, int operand) {
     return false;
 }
 
-// Does the device allow as many workgroups and loop turns per invocation as the stage needs?
+// True if the device allows as many workgroups, and loop iterations per invocation, as the stage
+// needs.
 static bool can_run(const struct msc_vk *vk, const struct msc_vk_stage *s) {
     return s->is_by_groups ? s->n <= vk->properties.limits.maxComputeWorkGroupCount[0] &&
                                  msc_vk_can_turn(vk, s->turns)

@@ -10,7 +10,7 @@
 //         const uint32_t constants[] = {b->vk->tuning.lanes, 0, msc_vk_element(d->x[0].dtype)};
 //         const uint64_t n = (uint64_t)msc_view_n_elements(&d->y[0]);
 //         struct msc_vk_stage *s = msc_vk_joint_stage(k, n, 1);
-//         return msc_vk_pipeline(&s->pipeline, b->vk, MSC_VK_SOMETHING, constants, 3);
+//         return msc_vk_pipeline(&s->pipeline, b->vk, MSC_VK_SOMETHING, constants);
 //     }
 //
 //     const struct msc_vk_family msc_vk_something = {
@@ -46,13 +46,13 @@ struct msc_vk_stage {
     int n_in;                     // number of operands that the shader binds
     int in[MSC_VK_JOINT_OPERANDS];
     uint64_t n;     // elements or rows; each invocation computes one or more
-    uint64_t turns; // approximate loop turns per element or, if is_by_groups, per invocation
+    uint64_t turns; // approximate loop iterations per element or, if is_by_groups, per invocation
     uint32_t push[MSC_VK_JOINT_PUSH];
     int n_push;
     bool is_by_groups; // n is the number of workgroups
 };
 #define MSC_VK_JOINT_STAGES 3
-#define MSC_VK_JOINT_ABSENT MSC_VK_JOINT_OPERANDS // as an operand of a stage: zeros
+#define MSC_VK_JOINT_ABSENT MSC_VK_JOINT_OPERANDS // as an operand of a stage, it means zeros
 
 struct msc_vk_joint {
     struct msc_vk_stage stages[MSC_VK_JOINT_STAGES]; // added by the family
@@ -97,9 +97,9 @@ enum msc_status msc_vk_joint_numbers(struct msc_vk_stage *s, struct msc_vk_backe
 // support the type.
 #define MSC_VK_NO_ELEMENT 255u
 uint32_t msc_vk_element(enum msc_dtype dtype);
-// Can shaders that use elements.glsl read all operands and write all outputs of the joint?
+// True if shaders that use elements.glsl can read all operands and write all outputs of the joint.
 bool msc_vk_joint_has_elements(const struct msc_vk_backend *b, const struct msc_vk_joint_desc *d);
-bool msc_vk_is_real(enum msc_dtype dtype); // is it float32, float16 or bfloat16?
+bool msc_vk_is_real(enum msc_dtype dtype); // true for float32, float16, bfloat16
 
 // Reads an integer attribute; false if the joint does not have it.
 bool msc_vk_joint_i64(int64_t *out, const struct msc_vk_joint_desc *d, const char *key);

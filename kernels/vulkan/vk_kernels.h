@@ -15,7 +15,8 @@
 #include "kernels/lowering/ewise.h"
 #include "kernels/vulkan/vk.h"
 
-// To be increased whenever a change to a kernel of the vulkan backend changes a bit of some result.
+// Increase it with every change to a kernel of the vulkan backend that changes a bit of some
+// result.
 #define MSC_VK_KERNELS_VERSION 1
 
 struct msc_vk_backend {
@@ -46,13 +47,13 @@ struct msc_vk_family {
     // Runs at most MSC_VK_MAX_CALLS calls, which share their dispatches.
     enum msc_status (*run)(void *kernel, struct msc_vk_backend *b, const struct msc_call calls[],
                            int n);
-    // `run` also accepts float32 inputs that are stored as integers. For other families, such
-    // inputs are dequantised first.
+    // True: `run` also accepts float32 inputs that are stored as integers. False: such inputs are
+    // dequantised first.
     bool reads_integers;
-    // Optional: can the kernel read this input as integers that have one scale per channel?
+    // Optional: true if the kernel can read this input as integers that have one scale per channel.
     bool (*reads_channels)(const void *kernel, int32_t input, const struct msc_quant *q);
-    // `run` writes call->quantized if msc_vk_can_write accepts the variants. If it does not, or for
-    // other families, the variants are made from the output after the run.
+    // True: `run` writes call->quantized if msc_vk_can_write accepts the variants. Variants that
+    // `run` does not write are made from the output after the run.
     bool writes_quantized;
     // Optional: packs weights.
     enum msc_status (*weights)(void *kernel, struct msc_vk_backend *b,
@@ -87,7 +88,7 @@ static inline struct msc_vk_block *msc_vk_block_of(const struct msc_view *v) {
     return (struct msc_vk_block *)v->data;
 }
 
-// Can shaders address a block of this size?
+// True if shaders can address a block of this size.
 static inline bool msc_vk_fits(const struct msc_vk_backend *b, int64_t n_bytes) {
     return (uint64_t)n_bytes <= b->vk->block_limit;
 }
@@ -99,12 +100,14 @@ enum msc_status msc_vk_take(struct msc_vk_block *out[], struct msc_vk_backend *b
 void msc_vk_give(struct msc_vk_block *blocks[], struct msc_vk_backend *b, int n); // accepts NULLs
 
 // Returns the number of workgroups of a kernel over n elements. *per_lane is the number of elements
-// that each invocation computes; it is smaller if an element takes many loop turns.
+// that each invocation computes; it is smaller if an element takes many loop iterations (`turns`).
 uint32_t msc_vk_spread(const struct msc_vk *vk, uint64_t n, uint64_t turns, uint32_t *per_lane);
-// May an invocation take this many loop turns? A loop of n iterations counts n + 1 turns, because
-// its condition is checked once more. An inner loop counts in every iteration of the outer loop.
+// True if an invocation may take this many loop iterations. A loop of n iterations counts as n + 1,
+// because its condition is checked once more. The iterations of an inner loop count in every
+// iteration of the outer loop.
 bool msc_vk_can_turn(const struct msc_vk *vk, uint64_t turns);
-// May an invocation take `turns` loop turns for each of the elements that msc_vk_spread gives it?
+// True if an invocation may take `turns` loop iterations for each of the elements that
+// msc_vk_spread gives it.
 bool msc_vk_can_spread(const struct msc_vk *vk, uint64_t n, uint64_t turns);
 
 // A kernel that reads one input and writes output 0. All calls share `numbers`, which may be NULL.
@@ -115,7 +118,7 @@ struct msc_vk_simple {
     const void *push;
     uint32_t push_bytes;
     uint32_t groups; // workgroups per call
-    double turns;    // approximate loop turns over all invocations
+    double turns;    // approximate loop iterations over all invocations
 };
 enum msc_status msc_vk_simple_run(const struct msc_vk_simple *s, struct msc_vk_backend *b,
                                   const struct msc_call calls[], int n);
@@ -127,8 +130,8 @@ enum msc_status msc_vk_simple_run(const struct msc_vk_simple *s, struct msc_vk_b
 #define MSC_VK_MAX_QUANTIZED 4
 #define MSC_VK_QUANTIZED_WORDS (1 + 6 * MSC_VK_MAX_QUANTIZED)
 
-// Can a shader write these variants together with its output? It cannot if there are too many
-// variants or if they are too far apart in memory.
+// True if a shader can write these variants together with its output. It cannot if there are too
+// many variants or if they are too far apart in memory.
 bool msc_vk_can_write(const struct msc_quantized quantized[], int32_t n);
 // Sets c->quantized (a block that covers all variants) and the words of `row` that describe the
 // variants.
@@ -143,8 +146,8 @@ struct msc_vk_bytes {
 };
 #define MSC_VK_BYTES_WORDS 5
 
-// These describe how to read bytes: as integers, as one digit of the integers, or as the numbers
-// that they represent.
+// The next three functions describe how a shader reads bytes: as integers, as one digit of the
+// integers (some of their bits, kernels/lowering/digits.h), or as the numbers that they represent.
 struct msc_vk_bytes msc_vk_bytes_integer(const struct msc_view *in);
 struct msc_vk_bytes msc_vk_bytes_digit(const struct msc_view *in, int shift, int32_t mask);
 struct msc_vk_bytes msc_vk_bytes_value(const struct msc_view *in);
@@ -182,9 +185,10 @@ enum msc_vk_bias {
     MSC_VK_INTEGER_BIAS,
 };
 
-// The int32 sums of one call, over all digits. `tail` has scales and biases per channel
-// (shaders/conv.glsl); it is NULL if all channels use `scale` and there is no bias. Either all
-// items have a tail or none has.
+// The int32 sums of one call. Integers are split into digits (kernels/lowering/digits.h); `product`
+// holds the product of one digit, `sums` the sum over all digits. `tail` holds scales and biases
+// per channel, laid out as in shaders/conv.glsl. It is NULL if all channels use `scale` and there
+// is no bias. Either all items of a call have a tail or none has.
 struct msc_vk_summing {
     const struct msc_vk_block *product, *sums, *tail;
     float scale;
@@ -223,8 +227,9 @@ enum msc_status msc_vk_program_create(struct msc_vk_program **out, struct msc_vk
                                       const struct msc_plan *plan, const struct msc_step *step,
                                       const struct msc_ewise_options *options);
 void msc_vk_program_destroy(struct msc_vk_program *p, struct msc_vk_backend *b); // accepts NULL
-// Runs a program for n calls; does nothing if p is NULL. anchors[i] is the anchor's result of call
-// i; `anchors` is NULL if the program is the whole step.
+// Runs a program for n calls; does nothing if p is NULL. anchors[i] is, for call i, the result of
+// the step's first joint, which precedes the program; `anchors` is NULL if the program is the whole
+// step.
 enum msc_status msc_vk_program_run(const struct msc_vk_program *p, struct msc_vk_backend *b,
                                    const struct msc_call calls[],
                                    const struct msc_vk_block *const anchors[], int n);

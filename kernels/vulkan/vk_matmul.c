@@ -1,5 +1,5 @@
 // Matrix products of two operands, one of which may be constant, with any leading axes. The second
-// factor is copied into the layout in which the shaders read weights, padded to whole quads.
+// factor is copied into the layout in which the shaders read weights, padded to multiples of 4.
 // Products are computed in integer arithmetic if both factors are quantised to integers.
 #include "base/alloc.h"
 #include "kernels/lowering/lowering.h"
@@ -17,7 +17,7 @@ struct kernel {
     int edited; // index of the operand that a weight edit replaces, or -1
     int64_t depth;
     int64_t n_out;     // elements of the result
-    int64_t n_a, n_b;  // elements of both factors in the form that the shader reads
+    int64_t n_a, n_b;  // elements of each factor, padded as the shader reads it
     bool broadcasts_a; // several products share rows of the first factor
     struct msc_vk_movement movements[2];
     struct msc_vk_gemm *gemm;
@@ -210,9 +210,9 @@ out:
 
 // How a call is computed; calls with equal jobs run together.
 struct job {
-    bool is_integer[2];       // is the factor stored as bytes?
-    bool multiplies_integers; // are the factors multiplied as integers?
-    struct msc_digits digits; // digits of the first factor
+    bool is_integer[2];       // true if the factor is stored as bytes
+    bool multiplies_integers; // true if the factors are multiplied as integers
+    struct msc_digits digits; // how the first factor's integers are split into groups of bits
 };
 
 struct run {
@@ -281,8 +281,8 @@ static enum msc_status take_memory(struct run *r) {
     return msc_vk_take(r->packed, r->b, r->n, (uint64_t)k->n_b * sizeof(float));
 }
 
-// Converts the bytes of a factor to floats: to integers, to one digit of the integers, or to
-// dequantised values.
+// Converts the bytes of a factor to floats: to integers, to one digit (some of the bits) of the
+// integers, or to dequantised values.
 static enum msc_status expand_factor(const struct run *r, const struct msc_vk_block *out[], int f,
                                      int digit) {
     struct msc_vk_expanding items[MSC_VK_MAX_CALLS];

@@ -6,8 +6,8 @@
 #include "kernels/vulkan/vk_kernels.h"
 
 // One dim of the output; dims are listed outermost first. The input index is the output index plus
-// `shift`. If it is outside of [0, in_length), the element is `fill`; if in_length is 0, it is not
-// checked.
+// `shift`. If the input index is outside of [0, in_length), the element is `fill`; if in_length is
+// 0, the input index is not checked.
 struct msc_vk_movement_dim {
     int32_t length, in, out, shift, in_length; // in, out: strides in words or bytes
 };
@@ -27,7 +27,8 @@ enum msc_status msc_vk_movement_init(struct msc_vk_movement *m, struct msc_vk_ba
 enum msc_status msc_vk_movement_init_from(struct msc_vk_movement *m, struct msc_vk_backend *b,
                                           const struct msc_movement *from, int64_t in_base,
                                           int64_t out_base);
-void msc_vk_movement_finish(struct msc_vk_movement *m, struct msc_vk_backend *b); // accepts zeroed
+// Accepts a zeroed *m.
+void msc_vk_movement_finish(struct msc_vk_movement *m, struct msc_vk_backend *b);
 enum msc_status msc_vk_movement_run(const struct msc_vk_movement *m, struct msc_vk_backend *b,
                                     const struct msc_vk_block *const out[],
                                     const struct msc_vk_block *const in[], int n);

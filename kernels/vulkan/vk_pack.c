@@ -48,13 +48,16 @@ static int64_t pack_elements(const struct msc_vk_conv_gemm *k) {
 
 // ---- Packing ----------------------------------------------------------------------------------
 
-// The taps of one pair of input and output channel: position of the first tap in a pack of floats
-// and in a pack of bytes, distance `step` of successive taps in elements, and the output channel.
+// Where the taps of one pair of input and output channel are packed: the first tap's index in a
+// pack of floats (`floats`) and of bytes (`bytes`), and the distance `step` between taps, all in
+// elements. `channel` is the output channel.
 struct place {
     int64_t floats, bytes, step;
     int64_t channel;
 };
 
+// Finds the place of pair number `run` of the weight's channels. Each branch gives the weight's
+// dims: `all in` and `all out` count the channels of all groups, `in` and `out` those of one group.
 static struct place place_of(const struct msc_vk_conv_gemm *k, const struct msc_vk_gemm_weight *w,
                              int64_t taps, int64_t run) {
     const struct msc_gemm_desc *d = &k->spec.desc;
@@ -92,7 +95,7 @@ struct packing {
     int64_t largest;
 };
 
-// The rows of a tail (shaders/conv.glsl).
+// The rows of a tail, each with one number per output channel (shaders/conv.glsl).
 enum { SCALES, BIASES, SUMS, INTEGER_BIASES, TAIL_ROWS };
 
 static size_t tail_bytes(const struct msc_vk_conv_gemm *k) {
@@ -126,8 +129,8 @@ static enum msc_vk_pack_kind choose_kind(const struct msc_vk_variant *v,
                                                                  : MSC_VK_AS_INTEGERS;
 }
 
-// Replaces q by q - z. Computes the sum of q - z over each output channel, and the maximum over
-// channels of the sum of |q - z|.
+// Replaces q by q - z, where z is the zero point. Computes the sum of q - z over each output
+// channel, and the maximum over channels of the sum of |q - z|.
 static enum msc_status add_up(struct packing *p, const struct msc_vk_variant *v, int32_t q[],
                               int64_t n) {
     const struct msc_vk_conv_gemm *k = v->kernel;
@@ -244,8 +247,8 @@ enum msc_status msc_vk_tail_by_channel(struct msc_vk_block **out, struct msc_vk_
     return status;
 }
 
-// Packs a weight. MSC_VK_PACK_KINDS as `kind` means: as integers, in the form that choose_kind
-// chooses. The caller finishes *p, also on failure.
+// Packs a weight. If `kind` is MSC_VK_PACK_KINDS, packs integers, as choose_kind chooses. The
+// caller finishes *p, also on failure.
 static enum msc_status make_packing(struct packing *p, const struct msc_vk_backend *b,
                                     const struct msc_vk_variant *v, enum msc_vk_pack_kind kind) {
     *p = (struct packing){.kind = kind};

@@ -19,7 +19,7 @@ enum {
     AXES_KERNEL_STRIDES,
     N_AXES_ROWS,
     OTHERS = 3 * N_AXES_ROWS,
-    N_OTHERS = 5 // of a window; a convolution has more after them
+    N_OTHERS = 5 // the further numbers of a window; a convolution adds more
 };
 
 void msc_vk_put_window(int32_t numbers[MSC_VK_WINDOW_NUMBERS], const struct msc_window *w) {

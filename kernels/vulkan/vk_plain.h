@@ -11,7 +11,7 @@
 // taps.glsl.
 void msc_vk_put_window(int32_t numbers[MSC_VK_WINDOW_NUMBERS], const struct msc_window *w);
 void msc_vk_put_conv(int32_t numbers[MSC_VK_WINDOW_NUMBERS], const struct msc_conv *c);
-// Approximate loop turns per output element of a convolution.
+// The approximate number of loop iterations per output element of a convolution.
 uint64_t msc_vk_conv_turns(const struct msc_conv *c);
 
 #endif

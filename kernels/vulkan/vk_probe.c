@@ -62,7 +62,8 @@ static enum msc_status count_wrong(struct msc_vk *vk, int *n_wrong, const struct
     return MSC_OK;
 }
 
-// Are the results exact for this denormal: divided by 1, clamped to 0 … 1, times 0.5, times 1.5?
+// True if the results are exact for this denormal: divided by 1, clamped to 0 … 1, times 0.5, times
+// 1.5.
 static bool is_kept(const float results[N_RESULTS], float denormal) {
     return results[0] == denormal && results[2] == denormal && results[3] == 0.5f * denormal &&
            results[4] == 1.5f * denormal;

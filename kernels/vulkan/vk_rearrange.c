@@ -1,5 +1,6 @@
-// Joints that only move elements: transposes and changes of layout, depth to space and back, joins,
-// splits, slices, padding. A joint is one movement; a join or split is one movement per part.
+// Joints that only move elements: transposes and changes of layout, depth to space and back,
+// concatenations, splits, slices, padding. A joint is one strided copy (movement); a concatenation
+// or split has one movement per part.
 #include "base/alloc.h"
 #include "kernels/lowering/lowering.h"
 #include "kernels/vulkan/vk_movement.h"

@@ -121,8 +121,9 @@ static enum msc_status vk_recurrent_init(struct msc_vk_joint *k, struct msc_vk_b
     memcpy(&s->push[4], &clip, sizeof(clip));
     s->n_push = 5;
     s->is_by_groups = true;
-    // With L invocations per workgroup, each invocation computes every L-th unit and takes one turn
-    // per product of each gate. Two more loops load and store the states of its units.
+    // With L invocations per workgroup, each invocation computes every L-th hidden unit and takes
+    // one loop iteration per product of each gate. Two more loops load and store the states of its
+    // units.
     uint64_t units = msc_vk_groups((uint64_t)r->dims[2], b->vk->tuning.lanes);
     uint64_t gates = (uint64_t)(w->dims[1] / r->dims[2]);
     uint64_t products = gates * (uint64_t)(x->dims[2] + r->dims[2] + 2);

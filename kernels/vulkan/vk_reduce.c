@@ -7,7 +7,8 @@
 
 struct kernel {
     struct msc_vk_pipeline *pipeline;
-    struct msc_vk_block *dims; // dims of a reduction, gamma and beta of nn.layer_norm; else NULL
+    struct msc_vk_block *dims; // dims of a reduction, or gamma and beta of nn.layer_norm; otherwise
+                               // NULL
     int32_t input;
     uint64_t n;          // number of outputs or rows
     bool is_by_group;    // each workgroup computes one row
@@ -24,7 +25,7 @@ static void vk_reduce_release(void *memory, struct msc_vk_backend *b) {
 
 // ---- Reductions -------------------------------------------------------------------------------
 
-// Loop turns for n_elements; loops over dims are unrolled and do not count.
+// The loop iterations for n_elements. Loops over dims are unrolled and do not count.
 static uint64_t turns_of(uint64_t n_elements) {
     return n_elements + 16;
 }
@@ -134,7 +135,7 @@ static uint32_t rows_per_lane(const struct msc_vk *vk, uint64_t n) {
     return n > most ? (uint32_t)((n + most - 1) / most) : 1;
 }
 
-// May an invocation run three loops over the n numbers of each of its rows?
+// True if an invocation may run three loops over the n numbers of each of its rows.
 static bool can_take_rows(const struct msc_vk *vk, uint64_t n_rows, uint64_t n) {
     return msc_vk_can_turn(vk, (3 * (n + 1) + 1) * rows_per_lane(vk, n_rows));
 }

@@ -103,7 +103,7 @@ out:
 
 // ---- Kernels ----------------------------------------------------------------------------------
 
-// Are all parameters constant, and can floats represent all values of the element type?
+// True if all parameters are constant and floats can represent all values of the element type.
 static bool vk_resize_plain_is_possible(const struct msc_vk_backend *b,
                                         const struct msc_vk_joint_desc *d) {
     enum msc_dtype dtype = d->x[0].dtype;

@@ -5,7 +5,7 @@
 
 enum { NEAREST, LINEAR, CUBIC }; // numbered as in shaders/grid_sample.comp
 
-// Do x, the sampling positions and the output have one type?
+// True if x, the sampling positions and the output have one type.
 static bool vk_sample_is_possible(const struct msc_vk_backend *b, const struct msc_vk_joint_desc *d,
                                   int n) {
     enum msc_dtype dtype = d->x[0].dtype;

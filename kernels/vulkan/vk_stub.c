@@ -1,4 +1,4 @@
-// Replaces the backend in builds without Vulkan.
+// Replaces the vulkan backend in builds without Vulkan.
 #include "kernels/vulkan/vulkan.h"
 
 static enum msc_status stub_open(struct msc_backend **out,

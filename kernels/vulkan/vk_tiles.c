@@ -18,7 +18,8 @@ static const struct row {
 };
 #define N_TILES_G ((int)(sizeof(tiles_g) / sizeof(tiles_g[0])))
 
-// Each tile has 32 invocations; the shape determines how they are divided into rows and columns.
+// Each tile has 32 invocations; the shape of the product determines how they are divided into rows
+// and columns.
 static const struct row tiles_u[] = {
     {{32, 32, 1, 4, 8}, 1.0f, 1.0f},
     {{16, 32, 1, 4, 4}, 0.9f, 0.9f},

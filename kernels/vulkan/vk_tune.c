@@ -25,7 +25,7 @@ static const uint32_t shapes[][3] = {
 #define LEAST_SECONDS 0.01
 #define N_MEASUREMENTS 3
 
-// The buffers of one shape.
+// A shape to measure, and its buffers.
 struct job {
     struct msc_vk_backend *b;
     struct msc_vk_shape shape;
@@ -111,8 +111,8 @@ static double gflops(const struct msc_vk_shape *s, double seconds) {
     return 2e-9 * (double)s->rows * (double)s->cols * (double)s->depth / seconds;
 }
 
-// Is the tile measured? A software driver takes a second to compile a large tile of family G, so it
-// measures only the tiles of that family that tuning.tiles allows.
+// True if the tile is to be measured. A software driver takes a second to compile a large tile of
+// family G, so on such a driver only the tiles of family G in tuning.tiles are measured.
 static bool is_tried(const struct msc_vk *vk, int tile) {
     bool is_software = vk->properties.deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU;
     return msc_vk_tile_is_possible(vk, tile) &&

@@ -1,4 +1,4 @@
-// Stores the tiles that tuning chose on disk, as JSON:
+// Stores on disk, as JSON, the tiles that tuning chose:
 //
 //     {"schema": 1, "device": "...", "driver": "...", "family": "g", "tiles": [
 //         {"rows": 256, "cols": 256, "depth": 256, "integer": false, "tile": "64x64x16 by 8x4"}]}

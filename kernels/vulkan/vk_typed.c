@@ -63,7 +63,7 @@ static const struct {
     [MSC_OP_SQUEEZE] = {CAST + 1, {0}},
 };
 
-// Does the operator support integers?
+// True if the operator supports integers.
 static bool is_for_integers(enum msc_op op) {
     uint32_t code = ops[op].code - 1u;
     bool rounds = code >= MSC_EWISE_ABS && code <= MSC_EWISE_ROUND && code != MSC_EWISE_RECIPROCAL;
@@ -76,7 +76,7 @@ static bool is_for_integers(enum msc_op op) {
 struct parameters {
     float p, q;
     int64_t low, high;
-    bool is_computed[2]; // for low and high: is the limit read at run time?
+    bool is_computed[2]; // [low, high] true: the limit is read at run time
 };
 
 // Reads one limit of a clip. The limit may be an attribute, a constant or absent. False if it is
@@ -126,7 +126,7 @@ static int count_operands(enum msc_op op) {
     return N_OPERANDS(code);
 }
 
-// Is the divisor constant and without zeros? Dividing an integer by zero is an error.
+// True if the divisor is constant and without zeros. Dividing an integer by zero is an error.
 static bool divides_safely(const struct msc_vk_joint_desc *d) {
     const struct msc_array *a = msc_lowering_constant(d->plan->graph, d->joint, 1);
     for (int64_t i = 0; a && i < msc_array_n_elements(a); i++) {
@@ -173,7 +173,7 @@ static enum msc_status set_places(struct msc_vk_stage *s, struct msc_vk_backend 
     return msc_vk_joint_numbers(s, b, dims, sizeof(dims));
 }
 
-// Adds the limits that are operands to the stage, after the operand that is clipped.
+// If a limit of a clip is an operand, adds it to the stage's operands, after the clipped operand.
 static void set_limits(struct msc_vk_stage *s, const struct msc_vk_joint_desc *d,
                        const struct parameters *p, uint32_t modes[3], uint32_t types[3]) {
     static const char *const keys[2] = {"min", "max"};

@@ -12,7 +12,7 @@ struct kernel {
     struct msc_vk_block *geometry; // numbers of a pool's axes, or the taps of a resize
     int32_t input;
     uint64_t n;          // number of outputs
-    uint64_t turns;      // loop turns per output
+    uint64_t turns;      // loop iterations per output
     uint32_t numbers[5]; // further parameters of the shader
     int n_numbers;
 };
@@ -62,14 +62,15 @@ static enum msc_status vk_window_create(void **out, struct msc_vk_backend *b,
     return MSC_OK;
 }
 
-// Are the channels innermost in memory: is the value NHWC, or do both layouts have the same order?
+// True if the channels are innermost in memory: the value is NHWC, or both layouts have the same
+// order.
 static bool is_last(const struct msc_value *v) {
     return v->layout == MSC_LAYOUT_NHWC || msc_lowering_layouts_coincide(v->n_dims, v->dims);
 }
 
 // ---- Pooling ----------------------------------------------------------------------------------
 
-// Loop turns of a pool per output. The loop over columns is inside the loop over rows.
+// Loop iterations of a pool per output. The loop over columns is inside the loop over rows.
 static uint64_t pool_turns(const struct msc_pool *pool) {
     return (uint64_t)(pool->axes[0].kernel * (pool->axes[1].kernel + 2) + 1);
 }

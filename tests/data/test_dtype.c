@@ -90,7 +90,8 @@ static void test_data_dtype__arrays(void **state) {
     for (int t = 0; t < 2; t++) {
         bool is_half = types[t] == MSC_DTYPE_F16;
         for (uint32_t i = 0; i < 0x10000; i++) {
-            // Each number of the type, each boundary between two of them, and both neighbours.
+            // Each number of the type, each boundary between two of them, and the float32 numbers
+            // next to the boundary.
             uint16_t bits = (uint16_t)i, narrow[4];
             float back, wide = is_half ? msc_f16_to_f32(bits) : msc_bf16_to_f32(bits);
             msc_f32_widen(&back, &bits, types[t], 1);

@@ -226,7 +226,7 @@ static void test_env_table__faults_are_named(void **state) {
         {"t.csv", "", "t.csv: the file is empty"},
         {"t.csv", "a,distill_loss\n", "t.csv: the table has no rows"},
         {"t.csv", "a,m\nx,1\n", "t.csv: there is no column for metric distill_loss"},
-        {"t.csv", "distill_loss\n1\n", "expected one for each task"},
+        {"t.csv", "distill_loss\n1\n", "expected a column for each task"},
         {"t.csv", "a,a,distill_loss\n", "columns 1 and 2 are both named a"},
         {"t.csv", "a,,distill_loss\n", "column 2 has no name"},
         {"t.csv", "a,distill_loss\nx\n", "t.csv:2: fewer than 2 cells"},

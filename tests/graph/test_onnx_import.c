@@ -403,7 +403,7 @@ static void test_graph_onnx_import__refusals(void **state) {
         {MSC_TESTS_MODEL("bitcast_width"), MSC_E_INVALID,
          "the bits of float32 cannot become 'int16', expected a type of 32 bits"},
         {MSC_TESTS_MODEL("scatter_batch"), MSC_E_INVALID,
-         "its axis is that of the batch, expected a later one"},
+         "its axis is 0, the batch; expected a later axis"},
         {MSC_TESTS_MODEL("attention_rule"), MSC_E_INVALID,
          "update_rule gated_delta takes a decay and a beta"},
         {MSC_TESTS_MODEL("training_output"), MSC_E_UNSUPPORTED,

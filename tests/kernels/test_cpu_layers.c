@@ -91,8 +91,8 @@ static void test_kernels_cpu_layers__renames(void **state) {
     cpu_check_layouts("renames");
 }
 
-// Each copy is a step, so joints that only reinterpret a channels-last value must not add a
-// reorder.
+// A permute that only reinterprets a value stored channels-last must not copy it. Each copy is a
+// step, so the number of steps shows whether there was one.
 static void test_kernels_cpu_layers__aliases(void **state) {
     static const struct {
         enum msc_op op;

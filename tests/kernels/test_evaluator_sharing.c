@@ -246,7 +246,7 @@ static void test_kernels_evaluator_sharing__brings_in_groups(void **state) {
     eval_results_init(&b.results, &b.c);
     b.ev = eval_create(&b, 1, (uint64_t)1 << 30);
     eval_run_and_check(&b, b.ev, 0, 7);
-    // Groups of 3, 3 and 1, because each is a little more than 8 MiB.
+    // A result has a little more than 8 MiB, so the seven results come in groups of 3, 3 and 1.
     assert_int_equal(b.fake.n_waits, 3);
     eval_close_bench(&b);
 }

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Checks time and memory on a model whose float32 weights are external data.
 
-    check_memory.py MSCGYM [--parameters N]
+    check_memory.py MSCGYM [--parameters N] [--trials N]
 
 Makes a chain of matrix products with N random weights (100 million) and runs, beside onnxruntime's
 quantize_dynamic: graph, quantize, a search of weights, and export. The peak of resident memory,
@@ -36,7 +36,6 @@ except ImportError as error:
 
 WIDTH = 4096
 PAGE = 4096
-TRIALS = 8
 DYNAMIC = """import sys
 from onnxruntime.quantization import quantize_dynamic
 quantize_dynamic(sys.argv[1], sys.argv[2], use_external_data_format=True)
@@ -118,12 +117,12 @@ class Checks:
             print(f"{what}: FAILED")
 
 
-def write_config(folder):
+def write_config(folder, n_trials):
     env = {"choices": [{"bits": 8}, {"bits": 4, "group_size": 32}], "activations": {"float": True},
            "bounds": {"size_ratio": {"max": 0.2}}}
     config = {"model": "model.onnx", "dataset": {"inputs": "inputs.npz"},
               "quantize": {"gym": [{"record": "r.jsonl", "agent": {"type": "evolutionary"},
-                                    "budget": {"trials": TRIALS}, "env": env}]}}
+                                    "budget": {"trials": n_trials}, "env": env}]}}
     with open(os.path.join(folder, "c.json"), "w", encoding="utf-8") as file:
         json.dump(config, file)
 
@@ -133,7 +132,7 @@ def outputs_of(path, samples):
     return session.run(None, {"input": samples})[0]
 
 
-def check_all(checks, model, parameters):
+def check_all(checks, model, parameters, n_trials):
     unlimited, memory = float("inf"), max(10 ** 9, 3 * parameters)
     allowed = 1.2 * memory
     checks.check("graph", 1 + 3e-9 * parameters, 256 << 20, "graph", model.path)
@@ -142,7 +141,7 @@ def check_all(checks, model, parameters):
     effort = ["--effort", "fast"] if "--effort" in help_text.stdout else []
     checks.check("quantize", 2 * dynamic_s if effort else unlimited, allowed, "quantize", model.path, "--inputs",
                  model.inputs, "-o", "small.onnx", "--memory", str(memory), *effort)
-    write_config(checks.folder)
+    write_config(checks.folder, n_trials)
     checks.check("search", unlimited, allowed, "search", "c.json", "--memory", str(memory))
     with open(os.path.join(checks.folder, "r.jsonl"), encoding="utf-8") as file:
         lines = [json.loads(line) for line in file]
@@ -172,11 +171,12 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("mscgym", type=os.path.abspath)
     parser.add_argument("--parameters", type=float, default=1e8)
+    parser.add_argument("--trials", type=int, default=8, help="of the search")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="check_memory_") as folder:
         checks = Checks(arguments.mscgym, folder)
         model = Model(folder, arguments.parameters)
-        check_all(checks, model, int(arguments.parameters))
+        check_all(checks, model, int(arguments.parameters), arguments.trials)
         check_cut_short(checks, model)
     return 1 if checks.failures else 0
 

@@ -103,8 +103,8 @@ static void make_quantised(struct network *n, const float scales[N]) {
     network_finish_building(n, y, 1);
 }
 
-// With atol and rtol of 1e-3, a computed 0.2495 may be 0.2482505 to 0.2507495, so its code is 2 or
-// 3.
+// The scale is 0.1; atol and rtol are 1e-3. If this library computes 0.2495, a runtime may have any
+// float from 0.2482505 to 0.2507495, so its code (the integer) may be 2 or 3.
 static void test_pipeline_grids__quantised(void **state) {
     static const float x[N] = {0.2495f, 0.2f, -0.3505f, 100};
     static const struct {

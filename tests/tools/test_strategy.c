@@ -7,6 +7,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 // conv1 and conv2 read x, and conv3 reads the relu after conv1.
@@ -142,6 +143,41 @@ static void test_tools_strategy__save_load_is_exact(void **state) {
     close_fixture(&f);
 }
 
+// Weights with many scales: zero points that are equal, and zero points that differ.
+static void test_tools_strategy__many_scales(void **state) {
+    enum { N = 5000 };
+    static float scales[N];
+    static int32_t zeros[N];
+    (void)state;
+    for (int32_t differ = 0; differ < 2; differ++) {
+        char path[] = "/tmp/msc_strategy_XXXXXX";
+        struct msc_quant q = {.bits = 8, .high = 255, .axis = 0, .n = N};
+        struct msc_strategy *loaded;
+        struct fixture f;
+        struct stat info;
+        for (int32_t i = 0; i < N; i++) {
+            scales[i] = 0.01f + 1e-5f * (float)i;
+            zeros[i] = differ ? i % 256 : 128;
+        }
+        q.scales = scales;
+        q.zero_points = zeros;
+        msc_quant_seal(&q);
+        open_fixture(&f);
+        set(&f, &f.by_tensor, "w1", &q);
+        int file = mkstemp(path);
+        assert_true(file >= 0);
+        assert_ok(msc_strategy_save(f.strategy, f.graph, path));
+        assert_int_equal(stat(path, &info), 0);
+        assert_true(info.st_size < N * (differ ? 12 : 6));
+        assert_ok(msc_strategy_load(&loaded, path));
+        assert_true(msc_hash_equal(msc_strategy_hash(loaded), msc_strategy_hash(f.strategy)));
+        msc_strategy_destroy(loaded);
+        close(file);
+        unlink(path);
+        close_fixture(&f);
+    }
+}
+
 static void expect_refused(const char *text, const char *message) {
     struct msc_strategy *s;
     cJSON *json;
@@ -179,8 +215,24 @@ static void test_tools_strategy__damaged_json(void **state) {
         {EDIT("\"bits\":4,\"low\":0,\"high\":15,\"axis\":-1,\"scales\":[1,1],\"zero_points\":[0,"
               "0]"),
          "2 scales and 2 zero points do not match axis -1"},
-        {EDIT("\"bits\":4,\"low\":0,\"high\":15,\"axis\":0,\"scales\":[1,1],\"zero_points\":[0]"),
-         "2 scales and 1 zero points"},
+        {EDIT("\"bits\":4,\"low\":0,\"high\":15,\"axis\":0,\"scales\":[1,1],\"zero_points\":[0,0,"
+              "0]"),
+         "2 scales and 3 zero points"},
+        {EDIT("\"bits\":4,\"low\":0,\"high\":15,\"axis\":0,\"scales\":\"AACAPwA=\",\"zero_points\":"
+              "[0]"),
+         "edits[0]: scales has 5 bytes, expected 4 bytes for each number"},
+        {EDIT("\"bits\":4,\"low\":0,\"high\":15,\"axis\":0,\"scales\":\"AACAP\",\"zero_points\":["
+              "0]"),
+         "edits[0]: scales"},
+        {EDIT("\"bits\":4,\"low\":0,\"high\":15,\"axis\":0,\"scales\":\"AADAfw==\",\"zero_points\":"
+              "[0]"),
+         "edits[0]: scales[0] is not a number"},
+        {EDIT("\"bits\":4,\"low\":0,\"high\":15,\"axis\":0,\"scales\":\"AACAvw==\",\"zero_points\":"
+              "[0]"),
+         "edits[0]: scales[0] is not a positive number"},
+        {EDIT("\"bits\":4,\"low\":0,\"high\":15,\"axis\":0,\"scales\":[1],\"zero_points\":\"EAAAAA="
+              "=\""),
+         "edits[0]: zero_points[0] is not an integer from 0 to 15"},
         {EDIT("\"bits\":4,\"low\":0,\"high\":15,\"axis\":0,\"scales\":[1,0],\"zero_points\":[0,0]"),
          "scales[1]"},
         {EDIT("\"bits\":4,\"low\":0,\"high\":15,\"axis\":0,\"scales\":[1,1e39],\"zero_points\":[0,"
@@ -374,6 +426,7 @@ static void test_tools_strategy__apply_to_other_model(void **state) {
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_tools_strategy__save_load_is_exact),
+        cmocka_unit_test(test_tools_strategy__many_scales),
         cmocka_unit_test(test_tools_strategy__damaged_json),
         cmocka_unit_test(test_tools_strategy__damaged_origins),
         cmocka_unit_test(test_tools_strategy__later_edit_of_tensor_wins),

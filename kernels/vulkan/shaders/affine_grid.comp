@@ -1,7 +1,7 @@
-// Points of a regular grid over [-1, 1], each transformed by the matrix of its batch.
-// Buffers: 0 matrices [batch][axes][axes + 1], 1 y [batch][points][axes].
-// Constants: 0 lanes, 1 repair, 2 axes, 3 align_corners. Push: points per batch, length of each
-// axis.
+// Points of a regular grid over [-1, 1], each transformed by the matrix of its batch item.
+// Buffers: 0 = matrices [batch][axes][axes + 1]; 1 = y [batch][points][axes].
+// Constants: 0 = lanes; 1 = repair; 2 = number of axes; 3 = align_corners. Push: points per batch,
+// length of each axis.
 // Tile: lanes * per_lane points. Dispatched by vk_image.c.
 #version 450
 #extension GL_GOOGLE_include_directive : require

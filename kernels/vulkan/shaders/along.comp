@@ -6,11 +6,11 @@
 //     log-softmax, 11 cumulative products
 // With TOPK, the result is the n_top greatest (kind 0) or least (kind 1) elements in order, and
 // their indices.
-// Buffers: 0 x, 1 y, with TOPK 2 indices as int64, then numbers: {length, stride in x, stride in y}
-// for each kept dim, then for each other dim.
-// Constants: 0 lanes, 1 repair, 2 kind, 3 and 4 types of x and y, 5 and 6 numbers of kept and other
-// dims, 7 are elements integers?, 8 flags: 1 take the last of equal elements, 2 exclusive, 4
-// backwards.
+// Buffers: 0 = x; 1 = y; with TOPK, 2 = indices as int64; the last buffer = numbers: {length,
+// stride in x, stride in y} for each kept dim, then for each other dim.
+// Constants: 0 = lanes; 1 = repair; 2 = kind; 3 and 4 = types of x and y; 5 and 6 = numbers of kept
+// and other dims; 7 = whether elements are integers; 8 = flags: 1 take the last of equal elements,
+// 2 exclusive, 4 backwards.
 // Tile: lanes * per_lane lines. Dispatched by vk_along.c.
 #version 450
 #extension GL_GOOGLE_include_directive : require
@@ -198,8 +198,8 @@ void compute(ivec2 base) {
 #else
 // ---- The greatest or least in order ------------------------------------------------------------
 
-// Does value a at index i come before value b at index k in the result? Integers are in a_whole and
-// b_whole. NaN counts as greatest.
+// True if value a at index i comes before value b at index k in the result. Integers are in a_whole
+// and b_whole. NaN counts as greatest.
 bool stands_before(float a, int64_t a_whole, int i, float b, int64_t b_whole, int k) {
     bool is_equal = IS_WHOLE ? a_whole == b_whole : a == b || (isnan(a) && isnan(b));
     bool is_greater = IS_WHOLE ? a_whole > b_whole : a > b || (isnan(a) && !isnan(b));

@@ -19,7 +19,8 @@ float expm1_one(float v) {
     return u == 1.0 ? v : less == -1.0 || isinf(u) || v > 1.0 ? less : corrected;
 }
 
-// The sine, or the cosine, which is the sine a quarter turn ahead.
+// The sine or, if is_cosine, the cosine, which is computed as the sine of the angle plus a quarter
+// turn.
 float sine(float v, bool is_cosine) {
     float a = abs(v);
     uint octant = uint(min(a * 1.27323954473516, 4e9));

@@ -1,6 +1,7 @@
-// Reads stored bytes q as floats: ((q - zero) >> shift & mask) * factor. The result is the integer
-// or a digit of it (factor 1), or the number that q represents. The words {is q signed?, zero,
-// shift, mask, factor} begin at index QUANT_ROW of the row of parameters. Needs call.glsl.
+// Reads stored bytes q as floats: ((q - zero) >> shift & mask) * factor. With factor 1, the result
+// is the integer, or some of its bits (a digit, kernels/lowering/digits.h); otherwise it is the
+// number that q represents. The words {whether q is signed, zero, shift, mask, factor} begin at
+// index QUANT_ROW of the call's row of parameters. Needs call.glsl.
 float float_of(int q) {
     int number_of_q = q - int(word(QUANT_ROW + 1));
     precise float value = float(number_of_q >> int(word(QUANT_ROW + 2)) & int(word(QUANT_ROW + 3)));

@@ -2,6 +2,10 @@
 // gl_WorkGroupID.z counts the workgroups along z of the first call, then of the next calls.
 // BINDINGS is the number of bindings without the rows, ROW the number of parameters per row after
 // the offsets.
+//
+// In the heads of shaders, a lane is an invocation: `lanes` is the number of invocations per
+// workgroup (constant 0), per_lane the number of elements that each invocation computes. "repair"
+// is explained in divide.glsl.
 layout(binding = BINDINGS) readonly buffer Rows { uint rows[]; };
 
 uint row_at;

@@ -1,8 +1,8 @@
 // Combines columns into images (Col2Im): each element is the sum, in the order of taps, over the
 // windows that cover it. A place is a position of the window.
-// Buffers: 0 x [planes][taps][places], 1 y [planes][image], 2 numbers: for each axis {length of the
-// image, length of the window, stride, dilation, padding before, places, 0, 0}.
-// Constants: 0 lanes, 2 axes. Push: elements per image, taps, places.
+// Buffers: 0 = x [planes][taps][places]; 1 = y [planes][image]; 2 = numbers: for each axis {length
+// of the image, length of the window, stride, dilation, padding before, places, 0, 0}.
+// Constants: 0 = lanes; 2 = number of axes. Push: elements per image, taps, places.
 // Tile: lanes * per_lane elements. Dispatched by vk_image.c.
 #version 450
 #extension GL_GOOGLE_include_directive : require

@@ -1,9 +1,9 @@
 // Sums of products over named axes: y[o] = alpha * sum of a * b + beta * c, in the order of the
-// summed axes. Covers all forms and types of matrix products, and every Einsum of two operands.
-// Buffers: 0 a, 1 b, 2 c, 3 y, 4 numbers: {length, stride in a, in b, in c} for each axis of y,
-// then for each summed axis.
-// Constants: 0 lanes, 2 and 3 numbers of axes, 4 ... 7 types of a, b, c, y, 8 are elements
-// integers?, 9 flags: 1 b is present, 2 c is present.
+// summed axes. Covers matrix products of all shapes and types, and every Einsum of two operands.
+// Buffers: 0 = a; 1 = b; 2 = c; 3 = y; 4 = numbers: {length, stride in a, in b, in c} for each axis
+// of y, then for each summed axis.
+// Constants: 0 = lanes; 2 and 3 = numbers of output and summed axes; 4 ... 7 = types of a, b, c, y;
+// 8 = whether elements are integers; 9 = flags: 1 b is present, 2 c is present.
 // Tile: lanes * per_lane outputs. Dispatched by vk_contract.c.
 #version 450
 #extension GL_GOOGLE_include_directive : require

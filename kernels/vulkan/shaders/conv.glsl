@@ -6,8 +6,9 @@
 // over channels. A linear layer or matrix product has a single tap. z counts groups, or products of
 // a batch.
 //
-// Bindings: 0 x, 1 w, 2 y, 3 tail, 4 geometry, 5 quantised forms of y. Row: flags, x_scale, the
-// words of bytes.glsl, the words of forms.glsl.
+// Bindings: 0 = x; 1 = w; 2 = y; 3 = tail (numbers per output channel); 4 = geometry; 5 = quantised
+// variants of y (called forms, forms.glsl). Row: flags, x_scale, the words of bytes.glsl, the words
+// of forms.glsl.
 layout(constant_id = 2) const bool IS_POINTWISE = false; // row r of the output reads only row r of
                                                          // the input
 layout(constant_id = 3) const bool IS_TRANSPOSED = false;
@@ -35,12 +36,12 @@ const uint HAS_SCALES = 1; // y = (x_scale * w_scales[c]) * sum
 const uint HAS_BIAS = 2;
 const uint HAS_LIMITS = 4;
 const uint HAS_ONE_SCALE = 8;     // y = x_scale * sum
-const uint HAS_Y = 16;            // y itself is written, not only its quantised forms
+const uint HAS_Y = 16;            // y itself is written, not only its forms
 const uint HAS_INTEGER_BIAS = 32; // added to the integer sums
 
 layout(push_constant) uniform Push {
-    uint x_step, w_step, y_step;  // from one z to the next; y in floats, x and w in units of the
-                                  // elements read
+    uint x_step, w_step, y_step;  // from one z to the next; y in floats, x and w in the elements or
+                                  // texels that the shader reads
     uint n_z;                     // number of z of one call in this dispatch
     uint n_rows, n_cols;          // rows and columns of one z
     uint y_row;                   // floats from one row of the output to the next
@@ -59,10 +60,10 @@ layout(binding = 2) writeonly buffer YQuads { vec4 y_quads[]; };
 layout(binding = 3) readonly buffer Tail { float tail[]; };
 layout(binding = 3) readonly buffer IntegerTail { int integer_tail[]; };
 layout(binding = 4) readonly buffer Geometry {
-    ivec4 kernel;    // w: channels read per row
-    ivec4 size_in;   // w: kernel.w rounded up to whole quads, as in w
-    ivec4 size_out;  // w: elements from one row of the input to the next
-    ivec4 stride;    // w: output channels per input channel (depthwise)
+    ivec4 kernel;    // kernel.w: channels read per row
+    ivec4 size_in;   // size_in.w: kernel.w rounded up to a multiple of 4, as in the weight
+    ivec4 size_out;  // size_out.w: elements from one row of the input to the next
+    ivec4 stride;    // stride.w: output channels per input channel (depthwise)
     ivec4 dilation;
     ivec4 padding;
 };

@@ -1,14 +1,15 @@
-// Convolutions and matrix products, family G (for GPUs): y[r][c] = sum over taps and channels of x
-// * w, with tiles in shared memory. While one tile is multiplied, the next is loaded.
+// Convolutions and matrix products, family G (for GPUs): y[r][c] = sum over taps and channels of
+// x * w, with tiles in shared memory. While one tile is multiplied, the next is loaded.
 //
 // Compile-time variants: by default x and w are floats; BYTES: x is stored bytes, converted to
 // floats; INTEGER: both are bytes, four channels per word, with int32 sums (DOT: by the device's
 // instruction). A step of the sum is one channel of a tap or, with INTEGER, one word of four
 // channels. w is [z][steps][w_row]. Float sums run over the steps in order; each step is one fused
 // multiply-add.
-// Constants: 0 lanes = (TILE_ROWS / ROWS) * (TILE_COLS / COLS), 1 repair, 2 pointwise, 3
-// transposed, 4 and 5 rows and columns of the tile, 6 its depth in steps, 7 and 8 rows and columns
-// per invocation, 9 does x have whole quads of channels?, 10 does y have whole quads of channels?
+// Constants: 0 = lanes, which is (TILE_ROWS / ROWS) * (TILE_COLS / COLS); 1 = repair; 2 = whether
+// pointwise; 3 = whether transposed; 4 and 5 = rows and columns of the tile; 6 = depth of the tile
+// in steps; 7 and 8 = rows and columns per invocation; 9 and 10 = whether the channels of x and of
+// y are a multiple of 4.
 // All sizes except lanes are multiples of 4. Dispatched by vk_gemm.c.
 #version 450
 #extension GL_GOOGLE_include_directive : require
@@ -136,7 +137,7 @@ void main() {
         }
     }
     uint n_written = (flags & HAS_Y) != 0 ? n_forms() + 1 : n_forms();
-    // Writes the forms, then the values themselves.
+    // Writes the quantised variants (forms), then the values themselves.
     for (uint f = 0; f < n_written; f++) {
         bool is_form = f < n_forms();
         Form form = form_of(is_form ? f : 0);

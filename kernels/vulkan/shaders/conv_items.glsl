@@ -1,5 +1,6 @@
-// The compile-time variants of conv_g.comp: the buffers, the types of an item (four channels of a
-// row of x, or four columns of a step of w) and of sums, the tiles, reading x and writing y.
+// Defines what differs between the compile-time variants of conv_g.comp: the buffers, the tiles,
+// how x is read and y written, and the types of sums and items. An item is four channels of a row
+// of x, or four columns of one step (conv_g.comp) of w.
 #if defined(BYTES) || defined(INTEGER)
 #include "bytes.glsl"
 layout(binding = 0) readonly buffer X { uint xs[]; };
@@ -71,7 +72,7 @@ X_ITEM load(uint z, int from, int c) {
 #endif
 }
 
-// Writes columns col … col + 3 of a row, as a quantised form or as floats.
+// Writes columns col … col + 3 of a row, as a quantised variant (form) or as floats.
 void write(bool is_form, Form form, uint at, uint col, vec4 value) {
     if (HAS_Y_QUADS && col < n_cols) {
         if (is_form) {

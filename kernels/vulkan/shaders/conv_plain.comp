@@ -1,8 +1,9 @@
 // Convolutions of one to three spatial axes, also transposed, in any layout and with groups. An
 // output element is a sum over channels and, within each, over taps, in order; the bias is added
 // last.
-// Buffers: 0 x, 1 weight, 2 bias, 3 y, 4 numbers (window.glsl, taps.glsl).
-// Constants: 0 lanes, 2 is it transposed?, 3 is there a bias?, 4 type of elements.
+// Buffers: 0 = x; 1 = weight; 2 = bias; 3 = y; 4 = numbers (window.glsl, taps.glsl).
+// Constants: 0 = lanes; 2 = whether it is transposed; 3 = whether there is a bias; 4 = type of
+// elements.
 // Tile: lanes * per_lane outputs. Dispatched by vk_plain.c.
 #version 450
 #extension GL_GOOGLE_include_directive : require

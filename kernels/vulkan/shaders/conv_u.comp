@@ -1,9 +1,10 @@
 // Convolutions and matrix products, family U (for software drivers): y[r][c] = sum over taps and
 // channels of x * w, with register tiles that read uniform texels, without shared memory. With
 // QUADS (compile-time), a texel holds four channels of x.
-// Texels: 0 x, 1 w [z][taps * channels][w_row].
-// Constants: 0 lanes, 2 pointwise, 3 transposed, 4 rows and 5 quads of columns per invocation, 6
-// lanes along rows (the others run along columns).
+// Texels: 0 = x; 1 = w [z][taps * channels][w_row].
+// Constants: 0 = lanes; 2 = whether pointwise; 3 = whether transposed; 4 = rows per invocation;
+// 5 = quads (groups of four) of columns per invocation; 6 = row_lanes, the lanes along rows (the
+// others run along columns).
 // Tile: (row_lanes * rows) x (lanes / row_lanes * quads * 4). Dispatched by vk_gemm.c.
 #version 450
 #extension GL_GOOGLE_include_directive : require

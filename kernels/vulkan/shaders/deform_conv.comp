@@ -1,11 +1,11 @@
 // Deformable convolution of images: each tap reads at a position moved by an offset, interpolates
-// between four elements, and optionally multiplies by a mask.
-// Buffers: 0 x, 1 weight [out][in per group][rows][columns], 2 offsets [batch][offset groups * taps
-// * 2][places], 3 bias, 4 mask [batch][offset groups * taps][places], 5 y, 6 numbers: channels,
-// rows and columns of x, then of y; rows and columns of the window; input channels per group,
-// output channels per group, channels per offset group; offset groups; strides, dilations, paddings
-// (two each).
-// Constants: 0 lanes, 2 is there a bias?, 3 is there a mask?
+// between four elements, and optionally multiplies by a mask. A place is an output position.
+// Buffers: 0 = x; 1 = weight [out][in per group][rows][columns]; 2 = offsets [batch][offset groups
+// * taps * 2][places]; 3 = bias; 4 = mask [batch][offset groups * taps][places]; 5 = y;
+// 6 = numbers: channels, rows and columns of x, then of y; rows and columns of the window; input
+// channels per group, output channels per group, channels per offset group; offset groups; strides,
+// dilations, paddings (two each).
+// Constants: 0 = lanes; 2 = whether there is a bias; 3 = whether there is a mask.
 // Tile: lanes * per_lane outputs. Dispatched by vk_image.c.
 #version 450
 #extension GL_GOOGLE_include_directive : require

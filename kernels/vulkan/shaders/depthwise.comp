@@ -1,9 +1,9 @@
-// Depthwise convolutions: y[r][c] = sum over taps of x[tap of r][c / multiple] * w[tap][c]. Lanes
-// run along channels.
+// Depthwise convolutions: y[r][c] = sum over taps of x[tap of r][c / multiple] * w[tap][c].
+// `multiple` is the number of output channels per input channel. Lanes run along channels.
 // Compile-time variants: FAMILY_U reads x and w as texels, BYTES reads x as stored bytes, otherwise
-// x and w are floats in buffers. QUADS computes four channels at a time: all rows have whole quads
-// of channels, and `multiple` is 1.
-// w is [taps][channels]. Constants: 0 lanes, 1 repair, 3 transposed (never).
+// x and w are floats in buffers. QUADS computes four channels at a time; the number of channels is
+// then a multiple of 4, and `multiple` is 1.
+// w is [taps][channels]. Constants: 0 = lanes; 1 = repair; 3 = whether transposed (always false).
 // Tile: lanes * per_lane outputs, or quads of outputs. Dispatched by vk_gemm.c.
 #version 450
 #extension GL_GOOGLE_include_directive : require

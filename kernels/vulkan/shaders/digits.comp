@@ -1,11 +1,12 @@
-// Adds up the integer products of digits, and turns the sums into outputs:
+// Adds up the products of digits, which are groups of bits of the input's integers
+// (kernels/lowering/digits.h), and turns the sums into outputs:
 //   stage 0: sums = int(product) << shift
 //   stage 1: sums += int(product) << shift
 //   stage 2: sum += integer bias, y = t * float(sum), y += bias, each rounded once
 // with t = x_scale * scales[c] (or x_scale if there are no scales) and c = i mod channels. The row
 // holds x_scale.
-// Buffers: 0 product and y [n] float, 1 sums [n] int, 2 tail as in conv.glsl, [4][channels].
-// Constants: 0 lanes, 2 stage, 3 the bias (enum msc_vk_bias).
+// Buffers: 0 = product and y [n] float; 1 = sums [n] int; 2 = tail as in conv.glsl, [4][channels].
+// Constants: 0 = lanes; 2 = stage; 3 = the bias (enum msc_vk_bias).
 // Tile: lanes * per_lane elements. Dispatched by vk_quantize.c.
 #version 450
 #extension GL_GOOGLE_include_directive : require

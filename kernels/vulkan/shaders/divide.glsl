@@ -1,6 +1,7 @@
-// Correctly rounded quotients and square roots. The results of the device may be a few units off;
-// if so, they are corrected by means of the residual, which a fused multiply-add computes exactly.
-// Every shader that includes this file has constant 1, "repair": does the device need corrections?
+// Correctly rounded quotients and square roots. The device's results may be off by a few units in
+// the last place; if so, they are corrected by means of the residual, which a fused multiply-add
+// computes exactly. Every shader that includes this file has constant 1, "repair": whether the
+// device needs corrections.
 #extension GL_EXT_control_flow_attributes : require
 layout(constant_id = 1) const bool REPAIRS = false;
 
@@ -10,7 +11,7 @@ bool is_moderate(float v) {
 }
 
 // Divides by means of the reciprocal of b (Markstein 1990): each step reduces the error to at most
-// half a unit.
+// half a unit in the last place.
 float refined_quotient(float a, float b) {
     precise float y = 1.0 / b;
     y = fma(fma(-b, y, 1.0), y, y);

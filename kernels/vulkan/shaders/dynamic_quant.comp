@@ -4,7 +4,8 @@
 //                             floats are ordered like their bits
 //   stage 2, over elements:   scale = (greatest - least) / 255, zero = round(-least / scale),
 //                             y = clamp(roundEven(x / scale) + zero, 0, 255)
-// Buffers: 0 x, 1 y, 2 scale, 3 zero point, 4 range. Constants: 0 lanes, 1 repair, 2 stage.
+// Buffers: 0 = x; 1 = y; 2 = scale; 3 = zero point; 4 = range. Constants: 0 = lanes; 1 = repair;
+// 2 = stage.
 // Tile: lanes * per_lane elements. Dispatched by vk_linear_quant.c.
 #version 450
 #extension GL_GOOGLE_include_directive : require

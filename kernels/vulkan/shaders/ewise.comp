@@ -1,11 +1,12 @@
 // Element-wise programs: y[i] = program(operands at i). The program is given in specialisation
 // constants, so that the driver compiles it to straight-line code.
-// Buffers: 0 y [n], 1 dims: {number, 8 lengths, then 8 strides per operand}, 2 ... 9 operands, 10
-// quantised forms of y. Row: whether y itself is written, then the words of forms.glsl.
-// Constants: 0 lanes, 1 repair, 2 instructions, 3 operands, 4 … 19 instructions as bytes {op, place
-// of a, place of b, place of the result}, 20 … 51 their parameters, 52 … 59 how each operand is
-// read: 0 at i, 1 at i mod the innermost dim, 2 one number, 3 by strides. Places are numbered:
-// operands, then registers.
+// Buffers: 0 = y [n]; 1 = dims: {number, 8 lengths, then 8 strides per operand};
+// 2 ... 9 = operands; 10 = quantised variants of y. Row: whether y itself is written, then the
+// words of forms.glsl.
+// Constants: 0 = lanes; 1 = repair; 2 = number of instructions; 3 = number of operands;
+// 4 … 19 = instructions as bytes {op, place of a, place of b, place of the result}; 20 … 51 = their
+// parameters; 52 … 59 = how each operand is read: 0 at i, 1 at i mod the innermost dim, 2 one
+// number, 3 by strides. A place is an operand or a register; the operands have the first numbers.
 // Tile: lanes * per_lane elements. Dispatched by vk_ewise.c.
 #version 450
 #extension GL_GOOGLE_include_directive : require

@@ -1,5 +1,5 @@
 // Converts stored bytes to floats (see bytes.glsl).
-// Buffers: 0 q [n] bytes, 1 out [n] float. Constants: 0 lanes.
+// Buffers: 0 = q [n] bytes; 1 = out [n] float. Constants: 0 = lanes.
 // Tile: lanes * per_lane words of four bytes. Dispatched by vk_quantize.c.
 #version 450
 #extension GL_GOOGLE_include_directive : require

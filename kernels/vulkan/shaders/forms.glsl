@@ -1,8 +1,8 @@
-// Quantised forms of a result: the variants that the cpu calls msc_quantized. With r = clamp(rint(x
-// / scale), low, high), a form is r + zero as a byte, r * scale as float32, or x rounded to float16
-// or bfloat16. FORMS is the binding of the forms. Word FORM_ROW of the row is the number of forms;
-// after it come {first word, kind, scale, zero, low, high} for each form. Needs call.glsl,
-// divide.glsl and 8-bit storage.
+// Quantised variants of a result, called forms in shaders and msc_quantized in C
+// (kernels/backend.h). With r = clamp(rint(x / scale), low, high), a form is r + zero as a byte,
+// r * scale as float32, or x rounded to float16 or bfloat16. FORMS is the binding of the forms.
+// Word FORM_ROW of the call's row is the number of forms; after it come {first word, kind, scale,
+// zero, low, high} for each form. Needs call.glsl, divide.glsl and 8-bit storage.
 layout(binding = FORMS) writeonly buffer FormBytes { uint8_t form_bytes[]; };
 layout(binding = FORMS) writeonly buffer FormWords { uint form_words[]; };
 

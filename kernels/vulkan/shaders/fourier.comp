@@ -1,10 +1,11 @@
 // Fourier transforms along lines or frames: y[k] = sum over n of w[n] * x[n] * e^(-2 pi i k n /
 // length). The inverse has a positive exponent and divides by the length. x is 0 after its end.
 // Each invocation computes pairs of a real and an imaginary part.
-// Buffers: 0 x, 1 window w, 2 y, 3 numbers: for each dim of y except the last {length, stride in
-// x}, then the cosine and sine of 2 pi i / length for each i < length.
-// Constants: 0 lanes, 1 repair, 2 dims, 3 the dim of k, 4 are elements of x complex (pairs)?, 5 is
-// it the inverse?, 6 is there a window? Push: length, elements per line, their stride.
+// Buffers: 0 = x; 1 = window w; 2 = y; 3 = numbers: for each dim of y except the last {length,
+// stride in x}, then the cosine and sine of 2 pi i / length for each i < length.
+// Constants: 0 = lanes; 1 = repair; 2 = number of dims; 3 = the dim of k; 4 = whether elements of x
+// are complex (pairs); 5 = whether it is the inverse; 6 = whether there is a window. Push: length,
+// elements per line, their stride.
 // Tile: lanes * per_lane pairs. Dispatched by vk_fourier.c.
 #version 450
 #extension GL_GOOGLE_include_directive : require

@@ -1,12 +1,13 @@
-// Copies elements of any type from positions given by their output coordinates and by indices:
+// Copies elements of any type from positions that follow from output coordinates and indices:
 // gathers, repeats, padding in all modes, depth to space. y[o] = x[sum over dims of stride *
 // coordinate + sum over indices of stride * index]. The coordinate is the coordinate of o plus a
 // shift. If it is outside of [0, length of the input), the mode applies: 0 take `fill`, 1 take the
 // nearest, 2 mirror, 3 wrap around. Indices outside of their axis are clamped.
-// Buffers: 0 x, 1 indices or the fill, 2 y, 3 numbers: for each dim {length, x stride, stride of
-// indices, shift, length of the input (0: any)}, then for each index {x stride, axis length}.
-// Constants: 0 lanes, 2 type of elements, 3 type of indices, 4 dims, 5 indices per element, 6 mode,
-// 7 is the fill in a buffer?
+// Buffers: 0 = x; 1 = indices or the fill; 2 = y; 3 = numbers: for each dim {length, x stride,
+// stride of indices, shift, length of the input (0: any)}, then for each index {x stride, axis
+// length}.
+// Constants: 0 = lanes; 2 = type of elements; 3 = type of indices; 4 = number of dims; 5 = number
+// of indices per element; 6 = mode; 7 = whether the fill is in a buffer.
 // Tile: lanes * per_lane elements. Dispatched by vk_gather.c.
 #version 450
 #extension GL_GOOGLE_include_directive : require

@@ -1,10 +1,10 @@
 // Samples x at positions given by a grid, over one to three spatial axes: the nearest element, or
 // linear or cubic interpolation.
-// Buffers: 0 x [batch][channels][spatial], 1 grid [batch][points][axes] in [-1, 1], last axis
-// first, 2 y.
-// Constants: 0 lanes, 1 repair, 2 axes, 3 method (0 nearest, 1 linear, 2 cubic), 4 padding (0
-// zeros, 1 border, 2 reflection), 5 align_corners, 6 type of elements. Push: channels, points,
-// lengths.
+// Buffers: 0 = x [batch][channels][spatial]; 1 = grid [batch][points][axes] in [-1, 1], last axis
+// first; 2 = y.
+// Constants: 0 = lanes; 1 = repair; 2 = number of axes; 3 = method (0 nearest, 1 linear, 2 cubic);
+// 4 = padding (0 zeros, 1 border, 2 reflection); 5 = align_corners; 6 = type of elements. Push:
+// channels, points, lengths.
 // Tile: lanes * per_lane outputs. Dispatched by vk_sample.c.
 #version 450
 #extension GL_GOOGLE_include_directive : require
@@ -67,7 +67,7 @@ float element(int base, ivec3 at) {
     return real(TYPE, read_x(TYPE, begin_of(0), uint(base + place)));
 }
 
-// The weight of tap k for a position t after an element.
+// The weight of tap k for a position at distance t after an element.
 float weight(int k, float t) {
     precise float r = k == 0 ? 1.0 - t : t;
     if (METHOD == 2) {

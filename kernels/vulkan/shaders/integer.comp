@@ -1,12 +1,12 @@
 // Sums of products of bytes minus their zero points, exact in 32 bits: convolutions (with CONV) and
 // matrix products. The result is int32 or, with scales, bytes:
 //   y = clamp(roundEven((sum + bias) * (scale a * scale b / scale y)) + zero y)
-// Buffers: 0 … 2 a, its scale and zero point, 3 … 5 b, its scale and zero point, 6 and 7 scale and
-// zero point of y, 8 bias, 9 y, 10 numbers: with CONV as in window.glsl and taps.glsl; otherwise
-// for each stacked dim {length, stride in a, in b, 0}.
-// Constants: 0 lanes, 1 repair, 2 ... 4 types of a, b, y, 5 type of scales, 6 which of buffers 0
-// ... 8 are present (one bit each), 7 which of them have a number per row of a or column of b, 8
-// number of stacked dims. Push: rows of a, columns of b, length of sums.
+// Buffers: 0 … 2 = a, its scale and zero point; 3 … 5 = b, its scale and zero point;
+// 6 and 7 = scale and zero point of y; 8 = bias; 9 = y; 10 = numbers: with CONV as in window.glsl
+// and taps.glsl; otherwise for each stacked dim {length, stride in a, in b, 0}.
+// Constants: 0 = lanes; 1 = repair; 2 ... 4 = types of a, b, y; 5 = type of scales; 6 = which of
+// buffers 0 ... 8 are present (one bit each); 7 = which of them have a number per row of a or
+// column of b; 8 = number of stacked dims. Push: rows of a, columns of b, length of sums.
 // Tile: lanes * per_lane outputs. Dispatched by vk_integer.c.
 #version 450
 #extension GL_GOOGLE_include_directive : require

@@ -1,6 +1,6 @@
 // Normalisation over the last axes: (x - mean) / sqrt(variance + epsilon) * gamma + beta. Sums are
 // computed in order.
-// Buffers: 0 x [n_rows][n], 1 y, 2 gamma [n] and beta [n]. Constants: 0 lanes, 1 repair.
+// Buffers: 0 = x [n_rows][n]; 1 = y; 2 = gamma [n] and beta [n]. Constants: 0 = lanes; 1 = repair.
 // Each invocation computes per_lane rows. Dispatched by vk_reduce.c.
 #version 450
 #extension GL_GOOGLE_include_directive : require

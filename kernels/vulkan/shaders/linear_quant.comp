@@ -3,9 +3,10 @@
 //   1 to floats:   y = (x - zero) * scale
 // x is viewed as [outer, length, inner]. There is one scale per position of the axis or, with
 // `block`, one per `block` positions of the axis and per inner position.
-// Buffers: 0 x, 1 scales, 2 zero points, 3 y. Constants: 0 lanes, 1 repair, 2 direction (0 or 1, as
-// above), 3 ... 6 types of the buffers, 7 are there zero points? Push: length (0: one scale),
-// inner, block (0: none), blocks along the axis, low, high.
+// Buffers: 0 = x; 1 = scales; 2 = zero points; 3 = y. Constants: 0 = lanes; 1 = repair;
+// 2 = direction (0 or 1, as above); 3 ... 6 = types of the buffers; 7 = whether there are zero
+// points.
+// Push: length (0: one scale), inner, block (0: none), blocks along the axis, low, high.
 // Tile: lanes * per_lane elements. Dispatched by vk_linear_quant.c.
 #version 450
 #extension GL_GOOGLE_include_directive : require

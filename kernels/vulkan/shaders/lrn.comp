@@ -1,5 +1,6 @@
 // x / (bias + alpha / size * sum of squares over `size` neighbouring channels)^beta.
-// Buffers: 0 x [batch][channels][n_spatial], 1 y. Constants: 0 lanes, 1 repair, 2 type of elements.
+// Buffers: 0 = x [batch][channels][n_spatial]; 1 = y. Constants: 0 = lanes; 1 = repair; 2 = type of
+// elements.
 // Tile: lanes * per_lane elements. Dispatched by vk_norm.c.
 #version 450
 #extension GL_GOOGLE_include_directive : require

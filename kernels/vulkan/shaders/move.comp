@@ -1,9 +1,9 @@
 // Strided copies of elements of 4 bytes or, with BYTES, of single bytes: out[o] = in[i] for every
 // index of up to 9 dims, or a constant if an input coordinate is outside of [0, length). Used for
 // transposes, slices, joins and padding.
-// Buffers: 0 in, 1 out, 2 dims: for each {length, in stride, out stride, shift of the input
+// Buffers: 0 = in; 1 = out; 2 = dims: for each {length, in stride, out stride, shift of the input
 // coordinate, length of the input (0: no check)}.
-// Constants: 0 lanes, 2 number of dims, 3 can a coordinate be outside?
+// Constants: 0 = lanes; 2 = number of dims; 3 = whether a coordinate may be outside.
 // Tile: lanes * per_lane elements. Dispatched by vk_movement.c.
 #version 450
 #extension GL_GOOGLE_include_directive : require

@@ -1,9 +1,9 @@
 // Normalisation over groups of channels: (x - mean) / sqrt(variance + epsilon) * gamma + beta, with
 // gamma and beta by channel or by group. Each workgroup computes a group. Each of its L invocations
 // adds every L-th element; the sums of the invocations are then added in order.
-// Buffers: 0 x, 1 gamma, 2 beta, 3 y. Constants: 0 lanes, 1 repair, 2 type of elements, 3 are gamma
-// and beta by channel?, 4 are channels last? Push: elements per group, per channel, groups per
-// image, channels per group.
+// Buffers: 0 = x; 1 = gamma; 2 = beta; 3 = y. Constants: 0 = lanes; 1 = repair; 2 = type of
+// elements; 3 = whether gamma and beta are by channel; 4 = whether channels are last. Push:
+// elements per group, per channel, groups per image, channels per group.
 // Tile: a group. Dispatched by vk_norm.c.
 #version 450
 #extension GL_GOOGLE_include_directive : require

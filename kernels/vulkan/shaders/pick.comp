@@ -5,8 +5,9 @@
 //     Numbers: length of the time axis, its stride, length of the batch axis, its stride
 //   3 one-hot: x[1] if the index equals the coordinate along an axis, otherwise x[0]. Numbers:
 //     length of the axis, elements per position of the axis
-// Buffers: 0 x, 1 k (if it is an operand), lengths or indices, 2 y.
-// Constants: 0 lanes, 2 kind, 3 type of elements, 4 type of buffer 1, 5 is k an operand?
+// Buffers: 0 = x; 1 = k (if it is an operand), lengths or indices; 2 = y.
+// Constants: 0 = lanes; 2 = kind; 3 = type of elements; 4 = type of buffer 1; 5 = whether k is an
+// operand.
 // Tile: lanes * per_lane elements. Dispatched by vk_pick.c.
 #version 450
 #extension GL_GOOGLE_include_directive : require

@@ -1,8 +1,10 @@
 // Pools over one to three spatial axes in any layout: the maximum (and its index), the mean or a
 // norm of each window, with taps in order. NaN is kept. A mean divides as in pool.comp.
-// Buffers: 0 x, 1 y, with INDICES 2 indices of the maxima as int64, then numbers (window.glsl).
-// Constants: 0 lanes, 1 repair, 2 kind (0 maximum, 1 mean, 2 norm), 3 type of elements, 4 does
-// padding count?, 5 do indices count the first axis fastest? Push: the norm's power.
+// Buffers: 0 = x; 1 = y; with INDICES, 2 = indices of the maxima as int64; the last buffer =
+// numbers (window.glsl).
+// Constants: 0 = lanes; 1 = repair; 2 = kind (0 maximum, 1 mean, 2 norm); 3 = type of elements;
+// 4 = whether padding counts; 5 = whether the first axis varies fastest in indices. Push: the
+// norm's power.
 // Tile: lanes * per_lane outputs. Dispatched by vk_plain.c.
 #version 450
 #extension GL_GOOGLE_include_directive : require

@@ -1,6 +1,6 @@
 // Shows how the device rounds, and how it treats small numbers. With p = pairs[i] and a = |p.x|,
 // results[5 * i + ...] = p.x / p.y, sqrt(a), a clamped to 0 ... p.y, a / 2, and fma(a, 0.5, a).
-// Buffers: 0 pairs [n] vec2, 1 results [n][5]. Constants: 0 lanes, 1 repair.
+// Buffers: 0 = pairs [n] vec2; 1 = results [n][5]. Constants: 0 = lanes; 1 = repair.
 // Tile: lanes * per_lane elements. Dispatched by vk_probe.c.
 #version 450
 #extension GL_GOOGLE_include_directive : require

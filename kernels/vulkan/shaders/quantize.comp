@@ -1,6 +1,6 @@
-// Writes quantised forms of a tensor (see forms.glsl).
-// Buffers: 0 x [n] float, 1 forms. Constants: 0 lanes, 1 repair. Tile: lanes * per_lane elements.
-// Dispatched by vk_quantize.c.
+// Writes quantised variants of a tensor, called forms (see forms.glsl).
+// Buffers: 0 = x [n] float; 1 = forms. Constants: 0 = lanes; 1 = repair. Tile: lanes * per_lane
+// elements. Dispatched by vk_quantize.c.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_shader_8bit_storage : require

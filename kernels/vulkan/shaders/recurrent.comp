@@ -1,11 +1,12 @@
 // RNN, GRU and LSTM in float32. Each workgroup computes one direction of a batch item over all time
 // steps. Each of its L invocations computes every L-th hidden unit. States are in shared memory.
-// Buffers: 0 x, 1 weight, 2 recurrence, 3 bias, 4 lengths as int32, 5 hidden, 6 cell, 7 peephole, 8
-// … 8 + OUTPUTS - 1 all hidden states, the last hidden state, the last cell; then numbers: for each
-// of two directions three activations {number, alpha, beta}. HAS: bit i (3 … 7) is set if operand i
-// is present; absent operands are not read.
-// Constants: 0 lanes, 1 repair, 2 kind (0 RNN, 1 GRU, 2 LSTM), 3 hidden units, 4 HAS, 5 flags: 1
-// batches come first, 2 backwards, 4 linear before reset, 8 the forget gate is 1 - input gate.
+// Buffers: 0 = x; 1 = weight; 2 = recurrence; 3 = bias; 4 = lengths as int32; 5 = hidden; 6 = cell;
+// 7 = peephole; 8 … 8 + OUTPUTS - 1 = all hidden states, the last hidden state, the last cell; the
+// last buffer = numbers: for each of two directions, three activations {number, alpha, beta}. HAS:
+// bit i (3 … 7) is set if operand i is present; absent operands are not read.
+// Constants: 0 = lanes; 1 = repair; 2 = kind (0 RNN, 1 GRU, 2 LSTM); 3 = hidden units; 4 = HAS;
+// 5 = flags: 1 batches come first, 2 backwards, 4 linear before reset, 8 the forget gate is 1 -
+// input gate.
 // Push: times, batches, inputs, directions, clip (0: none). Dispatched by vk_recurrent.c.
 #version 450
 #extension GL_GOOGLE_include_directive : require
@@ -127,7 +128,8 @@ float mixed(float z, float candidate, float before) {
     return mix;
 }
 
-// Computes the next state or, without linear before reset, z and the state after reset by r.
+// Computes the next state with the gates z (update) and r (reset). Without linear before reset,
+// computes only z and r * state; step_all then computes the next state.
 void step_gru(uint time, uint k) {
     float z = clipped(0, both(time, 0, k)), r = clipped(0, both(time, 1, k));
     more[k] = z;

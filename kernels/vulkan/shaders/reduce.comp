@@ -1,9 +1,9 @@
 // Sums, means, maxima and minima: y[o] reduces the elements of x that share the indices of the kept
 // dims, in the order of the reduced dims. NaN is kept.
-// Buffers: 0 x, 1 y, 2 dims {length, stride}: N_KEPT kept dims in the order of y, then N_REDUCED
+// Buffers: 0 = x; 1 = y; 2 = dims {length, stride}: N_KEPT kept dims in the order of y, then
+// N_REDUCED reduced dims.
+// Constants: 0 = lanes; 1 = repair; 2 = kind (0 sum, 1 max, 2 min); 3 and 4 = numbers of kept and
 // reduced dims.
-// Constants: 0 lanes, 1 repair, 2 kind (0 sum, 1 max, 2 min), 3 and 4 numbers of kept and reduced
-// dims.
 // Tile: lanes * per_lane outputs. Dispatched by vk_reduce.c.
 #version 450
 #extension GL_GOOGLE_include_directive : require

@@ -1,7 +1,7 @@
 // Resizes rows and columns with channels last: first along columns, then across rows. With a single
 // tap the output is the element itself, otherwise the weighted sum of taps.
-// Buffers: 0 x [batch][rows][cols][channels], 1 y, 2 taps of output rows, then of output columns:
-// {n, 4 positions, 4 weights}. Constants: 0 lanes.
+// Buffers: 0 = x [batch][rows][cols][channels]; 1 = y; 2 = taps of output rows, then of output
+// columns: {n, 4 positions, 4 weights}. Constants: 0 = lanes.
 // Tile: lanes * per_lane outputs. Dispatched by vk_window.c.
 #version 450
 #extension GL_GOOGLE_include_directive : require

@@ -1,11 +1,11 @@
 // Resizes any axes with any number of taps: the result along an axis is the weighted sum of the
 // results along the later axes. With a single tap, the output is the element itself. If a
 // coordinate has no taps, the output is `extrapolation`.
-// Buffers: 0 x, 1 y, 2 numbers: for each axis {length of y, stride in x, index of its first head},
-// then per coordinate a head {number of taps, index of the first}, then taps {index along the axis,
-// bits of the weight}.
-// Constants: 0 lanes, 2 type of elements, 3 axes. Push: maximum number of taps of an element (a
-// product over the axes), extrapolation.
+// Buffers: 0 = x; 1 = y; 2 = numbers: for each axis {length of y, stride in x, index of its first
+// head}; then heads, one per output coordinate of each axis: {number of taps, index of the first
+// tap}; then taps: {index along the axis, bits of the weight}.
+// Constants: 0 = lanes; 2 = type of elements; 3 = number of axes. Push: maximum number of taps of
+// an element (a product over the axes), extrapolation.
 // Tile: lanes * per_lane elements. Dispatched by vk_resize_plain.c.
 #version 450
 #extension GL_GOOGLE_include_directive : require
@@ -52,7 +52,7 @@ float interpolate(Taps taps) {
             place += numbers[taps.first[a] + 2 * at[a]] * numbers[3 * a + 1];
         }
         float value = real(TYPE, read_x(TYPE, begin_of(0), uint(place)));
-        bool is_done = true; // are the sums from this axis on complete?
+        bool is_done = true; // true if the sums from this axis on are complete
         for (int a = N_AXES - 1; a >= 0 && is_done; a--) {
             if (taps.count[a] == 1) {
                 continue;

@@ -1,11 +1,11 @@
 // Pools regions of images to grids of bins. A bin is the mean, or the maximum, of samples at
-// regular positions in it. For the mean, a sample interpolates between four elements; for the
-// maximum, it is the maximum of their weighted values.
-// Buffers: 0 x [images][channels][rows][columns], 1 regions [n][x1, y1, x2, y2], 2 image index of
-// each region, 3 y [n][channels][bins down][bins across].
-// Constants: 0 lanes, 1 repair, 2 type of buffer 2, 3 maximum instead of mean?, 4 type of other
-// elements. Push: channels, images, lengths {across, down} of x and of y, samples per bin along an
-// axis (0: about one per element), scale and shift of coordinates.
+// regular positions in it. For the mean, a sample is interpolated between four elements; for the
+// maximum, a sample is the maximum of the four elements, each times its weight.
+// Buffers: 0 = x [images][channels][rows][columns]; 1 = regions [n][x1, y1, x2, y2]; 2 = image
+// index of each region; 3 = y [n][channels][bins down][bins across].
+// Constants: 0 = lanes; 1 = repair; 2 = type of buffer 2; 3 = whether bins are maxima instead of
+// means; 4 = type of other elements. Push: channels, images, lengths {across, down} of x and of y,
+// samples per bin along an axis (0: about one per element), scale and shift of coordinates.
 // Tile: lanes * per_lane outputs. Dispatched by vk_sample.c.
 #version 450
 #extension GL_GOOGLE_include_directive : require

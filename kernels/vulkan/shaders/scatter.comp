@@ -6,12 +6,13 @@
 //   stage 1, over updates: marks[position] = {index of the last update + 1, number of updates}
 //   stage 2, over updates: the last update of each position writes its value, or x combined with
 //                          all updates of the position
-// Buffers: 0 x, 1 indices, 2 updates, 3 y, 4 marks, 5 numbers: for each dim {length, stride in y,
-// of indices, of updates}, then for each index {stride in y, length of its axis, divisor, step in
-// indices}. With a divisor, the index is (number / divisor) % length; without a divisor, negative
-// indices count from the end. Indices outside of their axis are clamped.
-// Constants: 0 lanes, 2 type of elements, 3 type of indices, 4 dims, 5 indices per update, 6
-// reduction (0 none, 1 add, 2 multiply, 3 maximum, 4 minimum), 7 N_LISTED, 8 stage, 9 is there x?
+// Buffers: 0 = x; 1 = indices; 2 = updates; 3 = y; 4 = marks; 5 = numbers: for each dim {length,
+// stride in y, of indices, of updates}, then for each index {stride in y, length of its axis,
+// divisor, step in indices}. With a divisor, the index is (number / divisor) % length; without a
+// divisor, negative indices count from the end. Indices outside of their axis are clamped.
+// Constants: 0 = lanes; 2 = type of elements; 3 = type of indices; 4 = number of dims; 5 = number
+// of indices per update; 6 = reduction (0 none, 1 add, 2 multiply, 3 maximum, 4 minimum);
+// 7 = N_LISTED; 8 = stage; 9 = whether x is present.
 // Tile: lanes * per_lane elements or updates. Dispatched by vk_scatter.c.
 #version 450
 #extension GL_GOOGLE_include_directive : require
@@ -51,7 +52,8 @@ ivec3 places(int i, int first, int end) {
     return at;
 }
 
-// The part of the offset in y that comes from indices. They begin at `first` in the index buffer.
+// The part of the offset in y that comes from indices. The indices begin at `first` in the index
+// buffer.
 int indexed(int first) {
     int at = 0;
     for (int k = 0; k < N_INDICES; k++) {

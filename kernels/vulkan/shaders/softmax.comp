@@ -1,5 +1,6 @@
 // Softmax (or its logarithm) along one axis: e / sum(e) with e = exp(x - max), summed in order.
-// Buffers: 0 x [outer][n][inner], 1 y. Constants: 0 lanes, 1 repair, 2 log-softmax?
+// Buffers: 0 = x [outer][n][inner]; 1 = y. Constants: 0 = lanes; 1 = repair; 2 = whether it is
+// log-softmax.
 // Each invocation computes per_lane rows, and lanes run along `inner`. With BY_GROUP, each
 // workgroup computes a row whose `inner` is 1: lanes run along the row, and one lane adds up the
 // exponentials. Dispatched by vk_reduce.c.

@@ -1,10 +1,10 @@
 // Element-wise operators over elements of any type, with broadcasting: y[i] = op(a, b, c at i).
 // Integers are computed in 64 bits, all floats in float32.
-// Buffers: 0, 1, 2 operands, 3 y, 4 dims: {n lengths, then n strides per operand}.
-// Constants: 0 lanes, 1 repair, 2 operator (typed_ops.glsl), 3 are operands converted to floats?, 4
-// ... 6 types of the operands, 7 type of y, 8 number of dims, 9 ... 11 how each operand is read: 0
-// at i, 1 by strides, 2 one number. The limits of a clip are p and q, or the operands low and high,
-// which are single numbers.
+// Buffers: 0 … 2 = operands; 3 = y; 4 = dims: {n lengths, then n strides per operand}.
+// Constants: 0 = lanes; 1 = repair; 2 = operator (typed_ops.glsl); 3 = whether operands are
+// converted to floats; 4 ... 6 = types of the operands; 7 = type of y; 8 = number of dims;
+// 9 ... 11 = how each operand is read: 0 at i, 1 by strides, 2 one number. The limits of a clip are
+// p and q, or the operands low and high, which are single numbers.
 // Tile: lanes * per_lane elements. Dispatched by vk_typed.c and vk_mask.c.
 #version 450
 #extension GL_GOOGLE_include_directive : require

@@ -13,7 +13,7 @@ uint n_operands(uint op) {
     return op == WHERE ? 3 : is_binary ? 2 : 1;
 }
 
-// Is the result a boolean?
+// True if the result is a boolean.
 bool answers(uint op) {
     return op >= EQUAL && op <= IS_INF;
 }
@@ -120,8 +120,8 @@ bool compare_integers(uint op, int64_t a, int64_t b) {
     return false;
 }
 
-// A right shift fills with the sign. A shift by a negative number, or by 64 or more, leaves only
-// what it fills with.
+// A right shift fills with the sign. If b is negative, or 64 or more, all bits are shifted out: the
+// result is 0 or, for a right shift of a negative number, -1.
 int64_t shift_integer(bool is_left, int64_t a, int64_t b) {
     bool is_far = b < int64_t(0) || b > int64_t(63);
     uint by = is_far ? 63 : uint(b);
