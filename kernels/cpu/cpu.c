@@ -20,19 +20,14 @@ static void cpu_close(struct msc_backend *base) {
 // Chooses our own matrix products (simd_indirect.h) whose instructions the engine may use. Each
 // product runs on one thread, so none is chosen if kernels use several threads.
 static void choose_products(struct msc_cpu_backend *b) {
-    struct msc_routine_isa isa = msc_routine_isa(b->engine);
-    if (b->base.options.kernel_threads > 1) {
+    struct msc_routine_isa isa = msc_routine_isa();
+    const struct msc_simd *simd = msc_simd_best();
+    if (b->base.options.kernel_threads > 1 || !isa.has_products) {
         return;
     }
-    if (isa.has_tiles) {
-        b->tiles = msc_simd_product(MSC_SIMD_TILES);
-    }
-    if (isa.has_int8) {
-        b->bytes = msc_simd_product(MSC_SIMD_BYTES);
-    }
-    if (isa.has_avx512) {
-        b->floats = msc_simd_product(MSC_SIMD_FLOATS);
-    }
+    b->tiles = isa.has_tiles && simd->tiles && msc_simd_get_tiles() ? simd->tiles : NULL;
+    b->bytes = simd->bytes;
+    b->floats = simd->floats;
 }
 
 static enum msc_status cpu_init(struct msc_cpu_backend *b) {
@@ -42,7 +37,7 @@ static enum msc_status cpu_init(struct msc_cpu_backend *b) {
     choose_products(b);
     int n = snprintf(b->numerics, sizeof(b->numerics), "cpu/%d %s int8-%s", MSC_CPU_KERNELS_VERSION,
                      msc_routine_name(b->engine),
-                     o->allow_int8 && msc_routine_isa(b->engine).has_int8 ? "on" : "off");
+                     o->allow_int8 && (b->bytes || msc_routine_isa().has_int8) ? "on" : "off");
     if (o->kernel_threads > 1) {
         snprintf(b->numerics + n, sizeof(b->numerics) - (size_t)n, " threads-%d",
                  o->kernel_threads);

@@ -29,12 +29,14 @@ static enum msc_cpu_gemm_unit best_unit(const struct msc_cpu_gemm_run *r,
     if (k->is_depthwise) {
         return MSC_CPU_GEMM_DEPTHWISE;
     }
-    if (k->desc.kind == MSC_GEMM_CONV_TRANSPOSE || msc_quant_is_by_channel(r->quant) ||
-        !msc_routine_isa(k->backend->engine).has_int8) {
+    if (k->desc.kind == MSC_GEMM_CONV_TRANSPOSE || msc_quant_is_by_channel(r->quant)) {
         return MSC_CPU_GEMM_INTEGER;
     }
     if (k->indirect) {
         return MSC_CPU_GEMM_INDIRECT;
+    }
+    if (!msc_routine_isa().has_int8) {
+        return MSC_CPU_GEMM_INTEGER;
     }
     bool pads = k->desc.kind == MSC_GEMM_CONV && has_padding(&k->desc);
     return pads && msc_cpu_gemm__zero_point(r->quant, 0) != 0 ? MSC_CPU_GEMM_INT8_PADDED

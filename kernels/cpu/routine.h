@@ -27,15 +27,17 @@ enum msc_status msc_routine_open(struct msc_routine_engine **out, int n_threads,
 void msc_routine_close(struct msc_routine_engine *engine); // accepts NULL
 // Names everything that can change a bit of a float32 result: "onednn-2.6.3 avx512_core".
 const char *msc_routine_name(const struct msc_routine_engine *engine);
-// The instructions that the engine may use. They depend only on the engine's level, so that all
+// The instructions that this process may use. With oneDNN they depend only on its level, so that all
 // machines give the same results at the same level. Users can lower the level (msc_routine_set_isa,
-// ONEDNN_MAX_CPU_ISA).
+// ONEDNN_MAX_CPU_ISA). Without oneDNN there are no levels, and no products of our own.
 struct msc_routine_isa {
-    bool has_avx512; // AVX-512 with VNNI, which products of our own need
-    bool has_int8;   // has integer instructions whose sums are exact
-    bool has_tiles;
+    bool has_avx512;   // AVX-512 with VNNI
+    bool has_avx2;     // AVX2 with FMA
+    bool has_products; // matrix products of our own may replace routines
+    bool has_int8;     // routines have integer instructions that give exact sums
+    bool has_tiles;    // tile registers
 };
-struct msc_routine_isa msc_routine_isa(const struct msc_routine_engine *engine);
+struct msc_routine_isa msc_routine_isa(void);
 // See msc_backend_set_isa and msc_backend_isa (kernels/engine/backends.h).
 enum msc_status msc_routine_set_isa(const char *level);
 const char *msc_routine_isa_level(size_t i);

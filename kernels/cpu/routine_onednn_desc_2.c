@@ -7,16 +7,16 @@
 #endif
 
 const struct msc_routine__isa msc_routine__isas[] = {
-    {dnnl_cpu_isa_sse41, "sse41", {false, false, false}, false},
-    {dnnl_cpu_isa_avx, "avx", {false, false, false}, false},
-    {dnnl_cpu_isa_avx2, "avx2", {false, false, false}, false},
-    {dnnl_cpu_isa_avx2_vnni, "avx2_vnni", {false, true, false}, false},
-    {dnnl_cpu_isa_avx512_mic, "avx512_mic", {false, false, false}, true}, // Xeon Phi
-    {dnnl_cpu_isa_avx512_mic_4ops, "avx512_mic_4ops", {false, false, false}, true},
-    {dnnl_cpu_isa_avx512_core, "avx512_core", {false, false, false}, false},
-    {dnnl_cpu_isa_avx512_core_vnni, "avx512_core_vnni", {true, true, false}, false},
-    {dnnl_cpu_isa_avx512_core_bf16, "avx512_core_bf16", {true, true, false}, false},
-    {dnnl_cpu_isa_avx512_core_amx, "avx512_core_amx", {true, true, true}, false},
+    {dnnl_cpu_isa_sse41, "sse41", {false, false, false, false, false}, false},
+    {dnnl_cpu_isa_avx, "avx", {false, false, false, false, false}, false},
+    {dnnl_cpu_isa_avx2, "avx2", {false, true, true, false, false}, false},
+    {dnnl_cpu_isa_avx2_vnni, "avx2_vnni", {false, true, true, true, false}, false},
+    {dnnl_cpu_isa_avx512_mic, "avx512_mic", {false, false, false, false, false}, true}, // Xeon Phi
+    {dnnl_cpu_isa_avx512_mic_4ops, "avx512_mic_4ops", {false, false, false, false, false}, true},
+    {dnnl_cpu_isa_avx512_core, "avx512_core", {false, true, true, false, false}, false},
+    {dnnl_cpu_isa_avx512_core_vnni, "avx512_core_vnni", {true, true, true, true, false}, false},
+    {dnnl_cpu_isa_avx512_core_bf16, "avx512_core_bf16", {true, true, true, true, false}, false},
+    {dnnl_cpu_isa_avx512_core_amx, "avx512_core_amx", {true, true, true, true, true}, false},
     {.name = NULL},
 };
 

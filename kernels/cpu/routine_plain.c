@@ -38,9 +38,8 @@ const char *msc_routine_name(const struct msc_routine_engine *engine) {
     return "plain";
 }
 
-struct msc_routine_isa msc_routine_isa(const struct msc_routine_engine *engine) {
-    (void)engine;
-    return (struct msc_routine_isa){false, false, false};
+struct msc_routine_isa msc_routine_isa(void) {
+    return (struct msc_routine_isa){.has_avx512 = true, .has_avx2 = true};
 }
 
 enum msc_status msc_routine_set_isa(const char *level) {

@@ -38,6 +38,18 @@ MSC_SIMD static void plain_quantize(uint8_t out[], const float x[], int64_t n,
     }
 }
 
+struct msc_simd_bytes msc_simd_limit(const struct msc_simd_finish *f,
+                                     const struct msc_simd_bytes *q) {
+    struct msc_simd_bytes limited = *q;
+    const float limits[2] = {f->low, f->high};
+    uint8_t bytes[2];
+    bool is_signed = q->low + (float)q->zero_point < 0.0f;
+    plain_quantize(bytes, limits, 2, q);
+    limited.low = (float)((is_signed ? (int8_t)bytes[0] : bytes[0]) - q->zero_point);
+    limited.high = (float)((is_signed ? (int8_t)bytes[1] : bytes[1]) - q->zero_point);
+    return limited;
+}
+
 // ---- Sums -------------------------------------------------------------------------------------
 
 MSC_SIMD static void plain_finish(float out[], const struct msc_simd_finish *f, int64_t n) {
@@ -62,7 +74,9 @@ static int64_t plain_round_up(int64_t n, int64_t unit) {
 }
 
 size_t msc_simd_taps_bytes(int n_taps, int64_t period) {
-    return (size_t)(plain_round_up(n_taps, MSC_SIMD_TAPS) * plain_round_up(period, MSC_SIMD_BLOCK));
+    return (size_t)(plain_round_up(n_taps, MSC_SIMD_TAPS) *
+                    plain_round_up(period, MSC_SIMD_BLOCK)) *
+           sizeof(int16_t);
 }
 
 // Packs the weights as [block][tap][element].
@@ -138,8 +152,8 @@ MSC_SIMD static void largest_of_two(uint8_t *restrict out, const uint8_t *restri
     }
 }
 
-static void simd_largest(uint8_t out[], const uint8_t x[], const struct msc_simd_pool *p,
-                         uint8_t flip) {
+static void plain_largest(uint8_t out[], const uint8_t x[], const struct msc_simd_pool *p,
+                          uint8_t flip) {
     for (int64_t w = 0; w < p->n_windows; w++) {
         memcpy(out, x + p->offsets[0], (size_t)p->channels);
         for (int64_t t = 1; t < p->n_taps; t++) {
@@ -210,13 +224,13 @@ MSC_SIMD static void mean_taps(float *restrict out, const float *restrict x,
     }
 }
 
-static void largest_float(float out[], const float x[], const struct msc_simd_pool *p) {
+static void plain_largest_float(float out[], const float x[], const struct msc_simd_pool *p) {
     for (int64_t w = 0; w < p->n_windows; w++) {
         max_taps(out + w * p->channels, x + w * p->step, p->offsets, p->n_taps, p->channels);
     }
 }
 
-static void simd_mean(float out[], const float x[], const struct msc_simd_pool *p, float divisor) {
+static void plain_mean(float out[], const float x[], const struct msc_simd_pool *p, float divisor) {
     for (int64_t w = 0; w < p->n_windows; w++) {
         mean_taps(out + w * p->channels, x + w * p->step, p->offsets, p->n_taps, p->channels,
                   divisor);
@@ -295,7 +309,7 @@ MSC_SIMD static void plain_divide(float out[], int64_t n, float value) {
     }
 }
 
-static void simd_softmax(float out[], const float x[], int64_t n) {
+static void plain_softmax(float out[], const float x[], int64_t n) {
     float max = row_max(x, n);
     struct sum sum = {.rest = 0.0f};
     for (int64_t i = 0; i < n; i += PIECE) {
@@ -307,7 +321,7 @@ static void simd_softmax(float out[], const float x[], int64_t n) {
     plain_divide(out, n, simd_total(&sum));
 }
 
-static void log_softmax(float out[], const float x[], int64_t n) {
+static void plain_log_softmax(float out[], const float x[], int64_t n) {
     float max = row_max(x, n), powers[PIECE];
     struct sum sum = {.rest = 0.0f};
     for (int64_t i = 0; i < n; i += PIECE) {
@@ -326,9 +340,9 @@ const struct msc_simd msc_simd_plain = {
     .pack_taps = plain_pack_taps,
     .add_taps = plain_add_taps,
     .add_taps_quantize = plain_add_taps_quantize,
-    .largest = simd_largest,
-    .largest_float = largest_float,
-    .mean = simd_mean,
-    .softmax = simd_softmax,
-    .log_softmax = log_softmax,
+    .largest = plain_largest,
+    .largest_float = plain_largest_float,
+    .mean = plain_mean,
+    .softmax = plain_softmax,
+    .log_softmax = plain_log_softmax,
 };

@@ -36,6 +36,10 @@ struct msc_simd_finish {
     float low, high;
 };
 
+// Returns a copy of `q` whose integer limits also apply the limits of y (f->low and f->high).
+struct msc_simd_bytes msc_simd_limit(const struct msc_simd_finish *f,
+                                     const struct msc_simd_bytes *q);
+
 // Describes sums of a depthwise convolution. Each tap of the window is an array of bytes that is
 // multiplied with weights; the weights repeat after `period` elements. The sums are computed in
 // `n_runs` runs of n elements. In the taps, a run begins `step` bytes after the start of the
@@ -51,6 +55,7 @@ struct msc_simd_taps {
     int64_t n;           // elements per run; each run begins with the first weights
     int64_t n_runs, step;
 };
+// The bytes of packed weights, enough for every table.
 size_t msc_simd_taps_bytes(int n_taps, int64_t period);
 
 // Describes rows of windows of a depthwise convolution. The windows have 3 columns and up to
@@ -140,8 +145,11 @@ struct msc_simd_run {
     int64_t n;
 };
 
+struct msc_simd_product;
 struct msc_simd {
-    const char *isa; // instruction set of the loops: "plain", "avx512_vnni"
+    const char *isa; // instruction set of the loops: "plain", "avx2", "avx512_vnni"
+    // Matrix products (simd_indirect.h); NULL if a library is as fast.
+    const struct msc_simd_product *bytes, *tiles, *floats;
     void (*quantize)(uint8_t out[], const float x[], int64_t n, const struct msc_simd_bytes *q);
     void (*finish)(float out[], const struct msc_simd_finish *f, int64_t n);
     // Packs weights [n_channels][n_taps] for `period` elements: element i has the weights of
@@ -180,7 +188,9 @@ struct msc_simd {
                        int64_t cols);
 };
 
-// The best table for this machine. It never changes.
+// The tables that this machine can run, best first; NULL after the last. The plain one is the last.
+const struct msc_simd *msc_simd_of_machine(size_t i);
+// The best of them that the engine's level allows (msc_routine_isa). It never changes.
 const struct msc_simd *msc_simd_best(void);
 extern const struct msc_simd msc_simd_plain;
 

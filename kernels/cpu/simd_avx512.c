@@ -1,47 +1,9 @@
 // AVX-512 with the integer instructions of Cascade Lake, Zen 4 and later.
 #include "kernels/cpu/simd_avx512.h"
 
-// ---- Quantising -------------------------------------------------------------------------------
-
-AVX512 static void avx512_quantize(uint8_t out[], const float x[], int64_t n,
-                                   const struct msc_simd_bytes *q) {
-    if (!q->is_corrected) {
-        msc_simd_plain.quantize(out, x, n, q);
-        return;
-    }
-    struct bytes b = load_bytes(q);
-    int64_t i = 0;
-    for (; i + 64 <= n; i += 64) {
-        __m512 y[4];
-        for (int k = 0; k < 4; k++) {
-            y[k] = _mm512_loadu_ps(x + i + 16 * k);
-        }
-        _mm512_storeu_si512(out + i, to_bytes(y, &b));
-    }
-    for (; i + 16 <= n; i += 16) {
-        __m512i y = to_integers(_mm512_loadu_ps(x + i), &b);
-        _mm_storeu_si128((__m128i *)(void *)(out + i), _mm512_cvtepi32_epi8(y));
-    }
-    if (i < n) {
-        __mmask16 mask = (__mmask16)((1u << (n - i)) - 1);
-        __m512i y = to_integers(_mm512_maskz_loadu_ps(mask, x + i), &b);
-        _mm512_mask_cvtepi32_storeu_epi8(out + i, mask, y);
-    }
-}
-
-// ---- Sums -------------------------------------------------------------------------------------
-
-AVX512 static void avx512_finish(float out[], const struct msc_simd_finish *f, int64_t n) {
-    const struct msc_simd_finish own = *f;
-    int64_t i = 0;
-    for (; i + 16 <= n; i += 16) {
-        _mm512_storeu_ps(out + i, finish_16(&own, i, 0xffff));
-    }
-    if (i < n) {
-        __mmask16 mask = (__mmask16)((1u << (n - i)) - 1);
-        _mm512_mask_storeu_ps(out + i, mask, finish_16(&own, i, mask));
-    }
-}
+#include "kernels/cpu/simd_chain_loops.h"
+#include "kernels/cpu/simd_pool_loops.h"
+#include "kernels/cpu/simd_softmax_loops.h"
 
 // ---- Depthwise --------------------------------------------------------------------------------
 
@@ -105,13 +67,14 @@ AVX512 static inline void store_block(int32_t sums[], struct quad s, __mmask64 m
     }
 }
 
-AVX512 static inline __m512i quantize_block(struct quad s, const struct msc_simd_finish *f,
-                                            int64_t at, __mmask64 mask, const struct bytes *b) {
-    __m512 y[4];
+AVX512 static inline void store_quantized(uint8_t *out, struct quad s,
+                                          const struct msc_simd_finish *f, int64_t at, int64_t n,
+                                          const struct bytes *b) {
+    vfloat y[4];
     for (int k = 0; k < 4; k++) {
-        y[k] = finish_sums(s.part[k], f, at + 16 * k, (__mmask16)(mask >> 16 * k));
+        y[k] = finish_sums(s.part[k], f, at + 16 * k, vmask_of(n > 16 * k ? n - 16 * k : 0));
     }
-    return to_bytes(y, b);
+    store_bytes_of(out, y, 4, n, b);
 }
 
 static const __mmask64 all = ~(__mmask64)0;
@@ -146,13 +109,13 @@ AVX512 static void avx512_quantize_run(uint8_t out[], const struct msc_simd_taps
     int64_t i = 0, at = 0;
     for (; i + BLOCK <= t->n; i += BLOCK) {
         struct quad s = avx512_add_block(t, first + i, all, avx512_block_weights(t, at));
-        _mm512_storeu_si512(out + i, quantize_block(s, f, at, all, b));
+        store_quantized(out + i, s, f, at, BLOCK, b);
         at = at + BLOCK < t->period ? at + BLOCK : 0;
     }
     if (i < t->n) {
         __mmask64 mask = ((__mmask64)1 << (t->n - i)) - 1;
         struct quad s = avx512_add_block(t, first + i, mask, avx512_block_weights(t, at));
-        _mm512_mask_storeu_epi8(out + i, mask, quantize_block(s, f, at, mask, b));
+        store_quantized(out + i, s, f, at, t->n - i, b);
     }
 }
 
@@ -169,43 +132,24 @@ AVX512 static void avx512_add_taps_quantize(uint8_t out[], const struct msc_simd
 
 // ---- Tables -----------------------------------------------------------------------------------
 
-static const struct msc_simd avx512_vnni = {
+const struct msc_simd msc_simd__avx512 = {
     .isa = "avx512_vnni",
-    .quantize = avx512_quantize,
-    .finish = avx512_finish,
+    .bytes = &msc_simd__bytes,
+    .tiles = &msc_simd__tiles,
+    .floats = &msc_simd__floats,
+    .quantize = quantize,
+    .finish = finish,
     .pack_taps = avx512_pack_taps,
     .add_taps = avx512_add_taps,
     .add_taps_quantize = avx512_add_taps_quantize,
     .add_columns = msc_simd__add_columns,
     .add_columns_quantize = msc_simd__add_columns_quantize,
     .largest = msc_simd__largest,
-    .largest_float = msc_simd__largest_float,
-    .mean = msc_simd__mean,
-    .softmax = msc_simd__softmax,
-    .log_softmax = msc_simd__log_softmax,
-    .run_chain = msc_simd__run_chain,
+    .largest_float = largest_float,
+    .mean = mean,
+    .softmax = softmax,
+    .log_softmax = log_softmax,
+    .run_chain = run_chain,
     .transpose4 = msc_simd__transpose4,
     .transpose1 = msc_simd__transpose1,
 };
-
-static bool has_avx512_vnni(void) {
-    return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-           __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
-           __builtin_cpu_supports("avx512vnni");
-}
-
-const struct msc_simd *msc_simd_best(void) {
-    return has_avx512_vnni() ? &avx512_vnni : &msc_simd_plain;
-}
-
-const struct msc_simd_product *msc_simd_product(enum msc_simd_operands operands) {
-    static const struct msc_simd_product *const products[] = {
-        [MSC_SIMD_BYTES] = &msc_simd__bytes,
-        [MSC_SIMD_TILES] = &msc_simd__tiles,
-        [MSC_SIMD_FLOATS] = &msc_simd__floats,
-    };
-    if (!has_avx512_vnni() || (operands == MSC_SIMD_TILES && !msc_simd__get_tiles())) {
-        return NULL;
-    }
-    return products[operands];
-}

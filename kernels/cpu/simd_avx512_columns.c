@@ -66,7 +66,8 @@ AVX512 INLINE void write_bytes(uint8_t *out, struct quad sums, const struct bloc
         __m512 y = _mm512_mul_ps(b->scales[i], _mm512_cvtepi32_ps(sums.part[i]));
         sums.part[i] = _mm512_cvtps_epi32(divided(_mm512_add_ps(y, b->bias[i]), &b->q));
     }
-    __m512i bytes = interleaved(sums.part[0], sums.part[1], sums.part[2], sums.part[3], &b->q);
+    __m512i bytes =
+        interleaved(sums.part[0], sums.part[1], sums.part[2], sums.part[3], &b->q.limits);
     _mm512_mask_storeu_epi8(out, b->lanes, bytes);
 }
 
@@ -190,18 +191,6 @@ void msc_simd__add_columns(int32_t sums[], const struct msc_simd_columns *c) {
 void msc_simd__add_columns_quantize(uint8_t out[], const struct msc_simd_columns *c,
                                     const struct msc_simd_finish *f,
                                     const struct msc_simd_bytes *q) {
-    struct msc_simd_bytes limited = msc_simd__limit(f, q);
+    struct msc_simd_bytes limited = msc_simd_limit(f, q);
     avx512_columns_run_all(out, c, c->stride == 1 ? quantize_row_1 : quantize_row, f, &limited);
-}
-
-struct msc_simd_bytes msc_simd__limit(const struct msc_simd_finish *f,
-                                      const struct msc_simd_bytes *q) {
-    struct msc_simd_bytes limited = *q;
-    const float limits[2] = {f->low, f->high};
-    uint8_t bytes[2];
-    bool is_signed = q->low + (float)q->zero_point < 0.0f;
-    msc_simd_plain.quantize(bytes, limits, 2, q);
-    limited.low = (float)((is_signed ? (int8_t)bytes[0] : bytes[0]) - q->zero_point);
-    limited.high = (float)((is_signed ? (int8_t)bytes[1] : bytes[1]) - q->zero_point);
-    return limited;
 }

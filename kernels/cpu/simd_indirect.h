@@ -72,14 +72,8 @@ struct msc_simd_product {
                               const struct msc_simd_epilogue *epilogue);
 };
 
-enum msc_simd_operands {
-    MSC_SIMD_BYTES, // uint8 with int8
-    MSC_SIMD_TILES, // uint8 with int8, by tile registers
-    MSC_SIMD_FLOATS,
-};
-
-// The product for these operands. NULL if the build or the processor lacks the instructions; the
-// caller then uses a library. Each call returns the same pointer.
-const struct msc_simd_product *msc_simd_product(enum msc_simd_operands operands);
+// Requests tile registers from the system and tests them. False: the machine has no tiles, the
+// system refuses the request, or the sums of tiles are wrong.
+bool msc_simd_get_tiles(void);
 
 #endif

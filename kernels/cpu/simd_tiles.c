@@ -11,7 +11,9 @@
 //               blocks; pieces
 //
 // If windows do not fill the last piece, this piece begins earlier and computes some windows again.
-#include "kernels/cpu/simd_avx512_indirect.h"
+#include "kernels/cpu/simd_avx512.h"
+
+#include "kernels/cpu/simd_indirect_ends.h"
 
 #include <stdbool.h>
 #include <string.h>

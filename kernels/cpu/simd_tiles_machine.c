@@ -64,6 +64,6 @@ bool msc_simd__agrees(const struct msc_simd_product *tiles) {
            tiles_machine_multiply(sums, tiles) && memcmp(sums, expected, sizeof(sums)) == 0;
 }
 
-bool msc_simd__get_tiles(void) {
+bool msc_simd_get_tiles(void) {
     return simd_tiles_machine_ask() && msc_simd__agrees(&msc_simd__tiles);
 }

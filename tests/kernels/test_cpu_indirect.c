@@ -23,17 +23,23 @@ struct product {
     bool is_float;
 };
 
-enum { MOST_PRODUCTS = 4 };
+enum { MOST_PRODUCTS = 8 };
 
 static int find_products(struct product out[MOST_PRODUCTS]) {
+    const struct msc_simd *table;
     int n = 0;
-    for (int i = MSC_SIMD_BYTES; i <= MSC_SIMD_FLOATS; i++) {
-        out[n] =
-            (struct product){msc_simd_product((enum msc_simd_operands)i), i == MSC_SIMD_FLOATS};
-        n += out[n].product != NULL;
+    for (size_t i = 0; (table = msc_simd_of_machine(i)) != NULL; i++) {
+        const struct product products[] = {
+            {table->bytes, false},
+            {table->tiles && msc_simd_get_tiles() ? table->tiles : NULL, false},
+            {table->floats, true}};
+        for (size_t k = 0; k < sizeof products / sizeof products[0]; k++) {
+            out[n] = products[k];
+            n += products[k].product != NULL;
+        }
     }
 #ifdef TEST_HAS_TILES
-    if (n > 0) { // the machine has the vector units that tiles rely on
+    if (msc_simd_of_machine(0)->tiles) { // the machine has the vector units that tiles rely on
         out[n++] = (struct product){&tiles_emulated, false};
     }
 #endif
@@ -324,7 +330,7 @@ static void test_kernels_cpu_indirect__agree(void **state) {
     (void)state;
     struct msc_simd_product wrong = tiles_emulated;
     wrong.multiply = multiply_wrongly;
-    if (msc_simd_product(MSC_SIMD_BYTES)) {
+    if (msc_simd_of_machine(0)->tiles) {
         assert_true(msc_simd__agrees(&tiles_emulated));
         assert_false(msc_simd__agrees(&wrong));
     }

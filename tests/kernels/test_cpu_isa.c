@@ -1,6 +1,7 @@
 // Limits on the CPU's instruction set. A limit cannot be lifted again, so each is tried in its
 // own process.
 #include "kernels/cpu/cpu.h"
+#include "kernels/cpu/simd_indirect.h"
 #include "kernels/engine/backends.h"
 #include "tests/msc_test.h"
 
@@ -75,9 +76,11 @@ static enum answer computes_by(const char *level) {
     if (msc_backend_open(&b, "cpu", &o) != MSC_OK) {
         return NO;
     }
-    bool may_have_floats = strncmp(level, "avx512_core_", strlen("avx512_core_")) == 0;
+    const struct msc_simd_product *floats = msc_cpu_from(b)->floats;
+    bool has_vnni = strncmp(level, "avx512_core_", strlen("avx512_core_")) == 0;
+    bool has_avx2 = strcmp(level, "sse41") != 0 && strcmp(level, "avx") != 0;
     bool is_good = strstr(b->def->numerics(b), expected) && is_the_highest(level) &&
-                   (may_have_floats || !msc_cpu_from(b)->floats);
+                   (has_vnni || !floats || (has_avx2 && strcmp(floats->isa, "avx2") == 0));
     msc_backend_close(b);
     // Setting the same level again is accepted.
     return is_good && set_level(level) == YES ? YES : NO;

@@ -103,7 +103,7 @@ static void test_kernels_cpu_routine__made_at_once(void **state) {
     int n_wrong = 0;
     assert_true(in && out && expected);
     assert_ok(msc_routine_open(&b.engine, 1, 1));
-    bool has_int8 = msc_routine_isa(b.engine).has_int8;
+    bool has_int8 = msc_routine_isa().has_int8;
     for (int i = 0; i < CHANNELS * TAPS; i++) {
         weights[i] = weight_at(i / TAPS, i % TAPS);
     }
@@ -181,7 +181,7 @@ static void test_kernels_cpu_routine__packed_at_once(void **state) {
     int8_t weights[CHANNELS * TAPS];
     int n_failed = 0;
     assert_ok(msc_routine_open(&engine, 1, 1));
-    bool has_int8 = msc_routine_isa(engine).has_int8;
+    bool has_int8 = msc_routine_isa().has_int8;
     for (int i = 0; i < CHANNELS * TAPS; i++) {
         weights[i] = weight_at(i / TAPS, i % TAPS);
     }

@@ -22,6 +22,11 @@ enum { MOST_WINDOWS = 70, MOST_CHANNELS = 70, MOST_DEPTH = 300, N_THREADS = 4, N
 // Most of the time is spent in products, so that signals and thread switches interrupt them.
 enum { ROUNDS = 6, REPEATS = 40 };
 
+static const struct msc_simd_product *tiles_of_machine(void) {
+    const struct msc_simd *table = msc_simd_of_machine(0);
+    return table->tiles && msc_simd_get_tiles() ? table->tiles : NULL;
+}
+
 struct operands {
     uint8_t in[MOST_WINDOWS * MOST_DEPTH + MSC_SIMD_GROUP];
     int8_t weights[MOST_CHANNELS * MOST_DEPTH];
@@ -76,7 +81,7 @@ static bool multiply(int32_t sums[], const struct msc_simd_product *p, const str
 
 // Runs rounds with operands drawn from `seed`. The sums of tiles must equal the sums of vectors.
 static bool agree(uint64_t seed) {
-    const struct msc_simd_product *tiles = msc_simd_product(MSC_SIMD_TILES);
+    const struct msc_simd_product *tiles = tiles_of_machine();
     struct operands *o = malloc(sizeof(*o));
     int32_t *sums = malloc(sizeof(sums[0]) * MOST_SUMS);
     int32_t *expected = malloc(sizeof(sums[0]) * MOST_SUMS);
@@ -85,7 +90,7 @@ static bool agree(uint64_t seed) {
     msc_rng_seed(&rng, seed, 0);
     for (int round = 0; is_good && round < ROUNDS; round++) {
         draw(o, &rng);
-        is_good = multiply(expected, msc_simd_product(MSC_SIMD_BYTES), o, NULL, 1) &&
+        is_good = multiply(expected, msc_simd_of_machine(0)->bytes, o, NULL, 1) &&
                   multiply(sums, tiles, o, expected, REPEATS);
     }
     free(o);
@@ -95,7 +100,7 @@ static bool agree(uint64_t seed) {
 }
 
 static void skip_without_tiles(void) {
-    if (!msc_simd_product(MSC_SIMD_TILES)) {
+    if (!tiles_of_machine()) {
         print_message("skipped: this machine grants no tiles\n");
         skip();
     }
@@ -119,7 +124,7 @@ static int run_child(int (*run)(void)) {
 static int ask_on_small_stack(void) {
     static char memory[2048]; // the smallest size that sigaltstack accepts
     const stack_t stack = {.ss_sp = memory, .ss_size = sizeof(memory)};
-    return sigaltstack(&stack, NULL) == 0 && msc_simd_product(MSC_SIMD_TILES) != NULL;
+    return sigaltstack(&stack, NULL) == 0 && tiles_of_machine() != NULL;
 }
 
 // This test must run first: a process keeps a permission once it is granted.

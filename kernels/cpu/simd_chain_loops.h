@@ -1,29 +1,72 @@
-// Runs chains of element-wise operations in registers.
-#include "kernels/cpu/simd_avx512.h"
+// Loops for every instruction set over contiguous elements: quantising, the epilogue of sums, and
+// chains of element-wise operations in registers. Each instruction set includes them once.
+#ifndef MSC_KERNELS_CPU_SIMD_CHAIN_LOOPS_H
+#define MSC_KERNELS_CPU_SIMD_CHAIN_LOOPS_H
+
+#include "kernels/cpu/simd_ops.h"
+
+// ---- Quantising -------------------------------------------------------------------------------
+
+VECTOR_TARGET static void quantize(uint8_t out[], const float x[], int64_t n,
+                                   const struct msc_simd_bytes *q) {
+    if (!q->is_corrected) {
+        msc_simd_plain.quantize(out, x, n, q);
+        return;
+    }
+    struct bytes b = load_bytes(q);
+    int64_t i = 0;
+    for (; i + 4 * LANES <= n; i += 4 * LANES) {
+        vfloat y[4];
+        for (int k = 0; k < 4; k++) {
+            y[k] = vf_load(x + i + LANES * k);
+        }
+        store_bytes_of(out + i, y, 4, 4 * LANES, &b);
+    }
+    for (; i < n; i += LANES) {
+        vmask mask = vmask_of(n - i);
+        vfloat y = vf_load_part(vf_set(0.0f), mask, x + i);
+        vi_store_lowest(out + i, mask, to_integers(y, &b));
+    }
+}
+
+// ---- Sums -------------------------------------------------------------------------------------
+
+VECTOR_TARGET static void finish(float out[], const struct msc_simd_finish *f, int64_t n) {
+    const struct msc_simd_finish own = *f;
+    int64_t i = 0;
+    for (; i + LANES <= n; i += LANES) {
+        vf_store(out + i, finish_16(&own, i, vmask_of(LANES)));
+    }
+    if (i < n) {
+        vf_store_part(out + i, vmask_of(n - i), finish_16(&own, i, vmask_of(n - i)));
+    }
+}
+
+// ---- Chains -----------------------------------------------------------------------------------
 
 // A tile of TILE vectors passes through all instructions. Vectors that do not fill a tile follow
 // one by one; the last of them may be partly masked.
-enum { LANES = 16, TILE = 8, HALF = 4 };
+enum { TILE = 8, HALF = 4 };
 
 // Stores n vectors as floats and bytes; n is 1 or a multiple of HALF.
-AVX512 INLINE void store_tile(const struct msc_simd_run *run, const struct bytes *b,
-                              const __m512 y[], int n, int64_t i, __mmask16 mask) {
+VECTOR_INLINE void store_tile(const struct msc_simd_run *run, const struct bytes *b,
+                              const vfloat y[], int n, int64_t i, vmask mask) {
     for (int k = 0; run->out && k < n; k++) {
-        if (mask == 0xffff) {
-            _mm512_storeu_ps(run->out + i + LANES * k, y[k]);
+        if (vmask_is_full(mask)) {
+            vf_store(run->out + i + LANES * k, y[k]);
         } else {
-            _mm512_mask_storeu_ps(run->out + i, mask, y[0]);
+            vf_store_part(run->out + i, mask, y[0]);
         }
     }
     if (!run->bytes) {
         return;
     }
     if (n == 1) {
-        _mm512_mask_cvtepi32_storeu_epi8(run->bytes + i, mask, to_integers(y[0], b));
+        vi_store_lowest(run->bytes + i, mask, to_integers(y[0], b));
         return;
     }
     for (int k = 0; k < n; k += HALF) {
-        _mm512_storeu_si512(run->bytes + i + LANES * k, to_bytes(y + k, b));
+        store_bytes_of(run->bytes + i + LANES * k, y + k, HALF, HALF * LANES, b);
     }
 }
 
@@ -41,8 +84,8 @@ static struct msc_simd_finish finish_of(const struct msc_simd_instr *instr,
         .high = instr->p[1]};
 }
 
-AVX512 INLINE void load_tile(__m512 y[], int n, const struct msc_simd_instr *instr,
-                             const struct msc_simd_arrays *arrays, int64_t i, __mmask16 mask) {
+VECTOR_INLINE void load_tile(vfloat y[], int n, const struct msc_simd_instr *instr,
+                             const struct msc_simd_arrays *arrays, int64_t i, vmask mask) {
     const float *array = arrays->at[instr->operands[0]];
     const struct msc_quant *quant = msc_simd_quant_of(arrays, instr);
     if (!quant) {
@@ -58,8 +101,8 @@ AVX512 INLINE void load_tile(__m512 y[], int n, const struct msc_simd_instr *ins
 }
 
 // Runs the first instruction.
-AVX512 INLINE void begin_tile(__m512 y[], int n, const struct msc_simd_instr *instr,
-                              const struct msc_simd_run *run, int64_t i, __mmask16 mask) {
+VECTOR_INLINE void begin_tile(vfloat y[], int n, const struct msc_simd_instr *instr,
+                              const struct msc_simd_run *run, int64_t i, vmask mask) {
     if (instr->op == MSC_SIMD_LOAD) {
         load_tile(y, n, instr, &run->arrays, i, mask);
         return;
@@ -70,10 +113,10 @@ AVX512 INLINE void begin_tile(__m512 y[], int n, const struct msc_simd_instr *in
     }
 }
 
-AVX512 INLINE void avx512_chain_run_tile(int n, const struct msc_simd_chain *chain,
-                                         const struct msc_simd_run *run, const struct bytes *b,
-                                         int64_t i, __mmask16 mask) {
-    __m512 y[TILE], saved[TILE];
+VECTOR_INLINE void run_tile(int n, const struct msc_simd_chain *chain,
+                            const struct msc_simd_run *run, const struct bytes *b, int64_t i,
+                            vmask mask) {
+    vfloat y[TILE], saved[TILE];
     begin_tile(y, n, &chain->instrs[0], run, i, mask);
     for (int k = 0; k < n; k++) {
         saved[k] = y[k];
@@ -86,15 +129,15 @@ AVX512 INLINE void avx512_chain_run_tile(int n, const struct msc_simd_chain *cha
 }
 
 // Runs the chain from element i on.
-AVX512 static void run_tiles(const struct msc_simd_chain *chain, const struct msc_simd_run *run,
-                             const struct bytes *b, int64_t i) {
+VECTOR_TARGET static void run_tiles(const struct msc_simd_chain *chain,
+                                    const struct msc_simd_run *run, const struct bytes *b,
+                                    int64_t i) {
     for (; i + TILE * LANES <= run->n; i += TILE * LANES) {
-        avx512_chain_run_tile(TILE, chain, run, b, i, 0xffff);
+        run_tile(TILE, chain, run, b, i, vmask_of(LANES));
     }
     for (; i < run->n; i += LANES) {
         int64_t left = run->n - i;
-        avx512_chain_run_tile(1, chain, run, b, i,
-                              left < LANES ? (__mmask16)((1u << left) - 1) : (__mmask16)0xffff);
+        run_tile(1, chain, run, b, i, vmask_of(left));
     }
 }
 
@@ -104,34 +147,34 @@ AVX512 static void run_tiles(const struct msc_simd_chain *chain, const struct ms
 // number. The functions that use TILES return the number of elements computed.
 #define TILES(expression)                                                                          \
     for (; i + HALF * LANES <= run->n; i += HALF * LANES) {                                        \
-        __m512 y[HALF];                                                                            \
+        vfloat y[HALF];                                                                            \
         for (int k = 0; k < HALF; k++) {                                                           \
-            __m512 a = _mm512_loadu_ps(x + i + LANES * k);                                         \
+            vfloat a = vf_load(x + i + LANES * k);                                                 \
             y[k] = (expression);                                                                   \
         }                                                                                          \
-        store_tile(run, b, y, HALF, i, 0xffff);                                                    \
+        store_tile(run, b, y, HALF, i, vmask_of(LANES));                                           \
     }                                                                                              \
     return i
 
-AVX512 INLINE int64_t run_one(const struct msc_simd_instr *instr, const struct msc_simd_run *run,
+VECTOR_INLINE int64_t run_one(const struct msc_simd_instr *instr, const struct msc_simd_run *run,
                               const struct bytes *b, const float *x) {
     const float *other = run->arrays.at[instr->operands[0]];
-    __m512 p = _mm512_set1_ps(instr->p[0]), p1 = _mm512_set1_ps(instr->p[1]);
+    vfloat p = vf_set(instr->p[0]), p1 = vf_set(instr->p[1]);
     int64_t i = 0;
-#define OTHER _mm512_loadu_ps(other + i + LANES * k)
+#define OTHER vf_load(other + i + LANES * k)
     switch (instr->op) {
     case MSC_SIMD_ADD:
-        TILES(_mm512_add_ps(a, OTHER));
+        TILES(vf_add(a, OTHER));
     case MSC_SIMD_SUBTRACT:
-        TILES(_mm512_sub_ps(a, OTHER));
+        TILES(vf_subtract(a, OTHER));
     case MSC_SIMD_MULTIPLY:
-        TILES(_mm512_mul_ps(a, OTHER));
+        TILES(vf_multiply(a, OTHER));
     case MSC_SIMD_ADD_NUMBER:
-        TILES(_mm512_add_ps(a, p));
+        TILES(vf_add(a, p));
     case MSC_SIMD_SUBTRACT_NUMBER:
-        TILES(_mm512_sub_ps(a, p));
+        TILES(vf_subtract(a, p));
     case MSC_SIMD_MULTIPLY_NUMBER:
-        TILES(_mm512_mul_ps(a, p));
+        TILES(vf_multiply(a, p));
     case MSC_SIMD_RELU:
         TILES(relu(a));
     case MSC_SIMD_CLIP:
@@ -145,8 +188,9 @@ AVX512 INLINE int64_t run_one(const struct msc_simd_instr *instr, const struct m
 
 // Runs whole tiles of a short chain that writes either floats or bytes. Each case gets a loop of
 // its own, so that no loop has to test what it writes.
-AVX512 static int64_t run_short(const struct msc_simd_instr *instr, const struct msc_simd_run *run,
-                                const struct bytes *b, const float *x) {
+VECTOR_TARGET static int64_t run_short(const struct msc_simd_instr *instr,
+                                       const struct msc_simd_run *run, const struct bytes *b,
+                                       const float *x) {
     struct msc_simd_run own = *run;
     if (!run->bytes) {
         own.bytes = NULL;
@@ -160,21 +204,21 @@ AVX512 static int64_t run_short(const struct msc_simd_instr *instr, const struct
 }
 
 // The most frequent chain: scales sums and writes them only as bytes.
-AVX512 static int64_t finish_bytes(uint8_t out[], const struct msc_simd_finish *f, int64_t n,
-                                   const struct bytes *b) {
+VECTOR_TARGET static int64_t finish_bytes(uint8_t out[], const struct msc_simd_finish *f, int64_t n,
+                                          const struct bytes *b) {
     int64_t i = 0;
     for (; i + HALF * LANES <= n; i += HALF * LANES) {
-        __m512 y[HALF];
+        vfloat y[HALF];
         for (int k = 0; k < HALF; k++) {
-            y[k] = finish_16(f, i + LANES * k, 0xffff);
+            y[k] = finish_16(f, i + LANES * k, vmask_of(LANES));
         }
-        _mm512_storeu_si512(out + i, to_bytes(y, b));
+        store_bytes_of(out + i, y, HALF, HALF * LANES, b);
     }
     return i;
 }
 
-AVX512 void msc_simd__run_chain(const struct msc_simd_chain *chain,
-                                const struct msc_simd_run *run) {
+VECTOR_TARGET static void run_chain(const struct msc_simd_chain *chain,
+                                    const struct msc_simd_run *run) {
     static const struct msc_simd_bytes none = {.scale = 1.0f};
     const struct msc_simd_instr *instrs = chain->instrs;
     struct bytes b = load_bytes(run->bytes ? run->q : &none);
@@ -187,3 +231,5 @@ AVX512 void msc_simd__run_chain(const struct msc_simd_chain *chain,
     }
     run_tiles(chain, run, &b, made);
 }
+
+#endif

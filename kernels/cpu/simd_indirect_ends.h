@@ -4,18 +4,17 @@
 // float32 in the same registers. The epilogue runs in these registers too. The two most frequent
 // epilogues have special loops. Any other epilogue runs instruction by instruction over all
 // vectors.
-#ifndef MSC_KERNELS_CPU_SIMD_AVX512_INDIRECT_H
-#define MSC_KERNELS_CPU_SIMD_AVX512_INDIRECT_H
+#ifndef MSC_KERNELS_CPU_SIMD_INDIRECT_ENDS_H
+#define MSC_KERNELS_CPU_SIMD_INDIRECT_ENDS_H
 
-#include "kernels/cpu/simd_avx512.h"
+#include "kernels/cpu/simd_ops.h"
 
 #include <string.h>
 
 enum {
-    LANES = MSC_SIMD_CHANNELS,
     VECTOR = 64, // bytes per vector
     LINE = 64,
-    MOST_VECTORS = 4,
+    MOST_VECTORS = VECTOR_TILE,
     MOST_WINDOWS = 6,
     GROUP = MSC_SIMD_GROUP,
 };
@@ -33,12 +32,12 @@ struct block {
     const char *weights;
     const int32_t *offsets;
     const float *scales, *bias;
-    __m512 low, high; // limits of y
+    vfloat low, high; // limits of y
     struct bytes q;   // for BYTES; includes the limits of y
     const struct msc_simd_epilogue *epilogue;
     const struct bytes *quantized; // for ANY
     int64_t first;                 // for ANY: index of the first element
-    __mmask64 lanes;               // lanes that hold channels
+    int64_t n_lanes;               // channels of the block
     char *out;
     int64_t out_step;   // bytes from one window to the next
     int64_t begin, end; // windows to compute
@@ -64,7 +63,7 @@ static inline int64_t element_bytes(enum kind kind) {
 }
 
 // For a product whose sums are stored: sets the members that are the same in all blocks.
-AVX512 INLINE struct block begin_sums(const struct msc_simd_indirect *w) {
+VECTOR_INLINE struct block begin_sums(const struct msc_simd_indirect *w) {
     struct block b;
     memset(&b, 0, sizeof(b));
     b.w = w;
@@ -75,21 +74,21 @@ AVX512 INLINE struct block begin_sums(const struct msc_simd_indirect *w) {
 
 // Like begin_sums, but for a product with an epilogue. Loads the quantised variants of the epilogue
 // into `quantized`.
-AVX512 INLINE struct block begin_epilogue(const struct msc_simd_indirect *w,
+VECTOR_INLINE struct block begin_epilogue(const struct msc_simd_indirect *w,
                                           const struct msc_simd_epilogue *epilogue,
                                           struct bytes quantized[MSC_SIMD_MAX_QUANTIZED]) {
     const struct msc_simd_finish *f = &epilogue->finish;
     struct block b = begin_sums(w);
     b.kind = ANY;
-    b.low = _mm512_set1_ps(f->low);
-    b.high = _mm512_set1_ps(f->high);
+    b.low = vf_set(f->low);
+    b.high = vf_set(f->high);
     b.epilogue = epilogue;
     b.quantized = quantized;
     bool is_short = epilogue->n_instrs == 0;
     if (is_short && epilogue->out && epilogue->n_quantized == 0) {
         b.kind = FLOATS;
     } else if (is_short && !epilogue->out && epilogue->n_quantized == 1 && epilogue->has_numbers) {
-        struct msc_simd_bytes limited = msc_simd__limit(f, &epilogue->quantized[0].q);
+        struct msc_simd_bytes limited = msc_simd_limit(f, &epilogue->quantized[0].q);
         b.kind = BYTES;
         b.q = load_bytes(&limited);
     }
@@ -101,12 +100,11 @@ AVX512 INLINE struct block begin_epilogue(const struct msc_simd_indirect *w,
 }
 
 // Changes *b to the block that begins at vector v. `sums` is the array in which sums are stored.
-AVX512 INLINE void enter_block(struct block *b, int64_t v, void *sums) {
+VECTOR_INLINE void enter_block(struct block *b, int64_t v, void *sums) {
     int64_t channel = v * LANES, left = b->w->channels - channel;
     const struct msc_simd_epilogue *epilogue = b->epilogue;
     b->vectors = block_vectors(v, count_vectors(b->w->channels));
-    b->lanes = left < VECTOR ? ((__mmask64)1 << left) - 1 : ~(__mmask64)0;
-    b->lanes &= ~(__mmask64)0 >> (VECTOR - b->vectors * LANES);
+    b->n_lanes = left < b->vectors * LANES ? left : b->vectors * LANES;
     if (b->kind == SUMS) {
         b->out = (char *)sums + channel * element_bytes(SUMS);
         return;
@@ -123,86 +121,76 @@ AVX512 INLINE void enter_block(struct block *b, int64_t v, void *sums) {
 // ---- Ends -------------------------------------------------------------------------------------
 
 // Converts the sums of n windows, in one vector of channels, to y.
-AVX512 INLINE void scale_column(enum operands operands, __m512i s[], int n, int vectors,
+VECTOR_INLINE void scale_column(enum operands operands, vint s[], int n, int vectors,
                                 const struct block *b, int c) {
-    __m512 bias = _mm512_loadu_ps(b->bias + c * LANES);
+    vfloat bias = vf_load(b->bias + c * LANES);
     if (operands == OF_FLOATS) {
         UNROLL for (int i = c; i < n * vectors; i += vectors) {
-            s[i] = _mm512_castps_si512(_mm512_add_ps(_mm512_castsi512_ps(s[i]), bias));
+            s[i] = vi_of_bits(vf_add(vf_of_bits(s[i]), bias));
         }
         return;
     }
-    __m512 scale = _mm512_loadu_ps(b->scales + c * LANES);
+    vfloat scale = vf_load(b->scales + c * LANES);
     UNROLL for (int i = c; i < n * vectors; i += vectors) {
-        __m512 y = _mm512_mul_ps(scale, _mm512_cvtepi32_ps(s[i]));
-        s[i] = _mm512_castps_si512(_mm512_add_ps(y, bias));
+        vfloat y = vf_multiply(scale, vf_of_ints(s[i]));
+        s[i] = vi_of_bits(vf_add(y, bias));
     }
 }
 
-AVX512 INLINE void store_sums(char *out, const __m512i s[], int n, int vectors,
+VECTOR_INLINE void store_sums(char *out, const vint s[], int n, int vectors,
                               const struct block *b) {
-    __mmask64 lanes = b->lanes;
-    int64_t step = b->out_step;
+    int64_t n_lanes = b->n_lanes, step = b->out_step;
     UNROLL for (int p = 0; p < n; p++) {
         UNROLL for (int c = 0; c < vectors; c++) {
-            _mm512_mask_storeu_epi32(out + p * step + c * VECTOR, (__mmask16)(lanes >> c * LANES),
-                                     s[p * vectors + c]);
+            vi_store_part(out + p * step + c * VECTOR, vmask_of(n_lanes - c * LANES),
+                          s[p * vectors + c]);
         }
     }
 }
 
-AVX512 INLINE void store_floats(char *out, __m512i s[], int n, int vectors, const struct block *b) {
-    __m512 low = b->low, high = b->high;
+VECTOR_INLINE void store_floats(char *out, vint s[], int n, int vectors, const struct block *b) {
+    vfloat low = b->low, high = b->high;
     UNROLL for (int i = 0; i < n * vectors; i++) {
-        s[i] = _mm512_castps_si512(clip(_mm512_castsi512_ps(s[i]), low, high));
+        s[i] = vi_of_bits(clip(vf_of_bits(s[i]), low, high));
     }
     store_sums(out, s, n, vectors, b);
 }
 
 // Stores the bytes of every y. Requires every y / scale to fit int32.
-AVX512 INLINE void store_bytes(char *out, __m512i s[], int n, int vectors, const struct block *b) {
-    const __m512i none = _mm512_setzero_si512();
+VECTOR_INLINE void store_bytes(char *out, vint s[], int n, int vectors, const struct block *b) {
     const struct bytes q = b->q;
-    __mmask64 lanes = b->lanes;
-    int64_t step = b->out_step;
+    int64_t n_lanes = b->n_lanes, step = b->out_step;
     UNROLL for (int i = 0; i < n * vectors; i++) {
-        s[i] = _mm512_cvtps_epi32(divided(_mm512_castsi512_ps(s[i]), &q));
+        s[i] = vi_of_floats(divided(vf_of_bits(s[i]), &q));
     }
     UNROLL for (int p = 0; p < n; p++) {
-        const __m512i *y = s + p * vectors;
-        __m512i bytes = joined(y[0], vectors > 1 ? y[1] : none, vectors > 2 ? y[2] : none,
-                               vectors > 3 ? y[3] : none, &q);
-        _mm512_mask_storeu_epi8(out + p * step, lanes, bytes);
+        vi_store_bytes((uint8_t *)out + p * step, s + p * vectors, vectors, n_lanes, &q.limits);
     }
 }
 
 // Stores the bytes of every quantised variant.
-AVX512 INLINE void store_forms(const __m512 y[], int n, int vectors, const struct block *b,
+VECTOR_INLINE void store_forms(const vfloat y[], int n, int vectors, const struct block *b,
                                const struct tile *t) {
     const struct msc_simd_epilogue *epilogue = b->epilogue;
-    __mmask64 lanes = b->lanes;
     for (int32_t f = 0; f < epilogue->n_quantized; f++) {
         const struct bytes *q = &b->quantized[f];
         uint8_t *bytes = epilogue->quantized[f].bytes;
         UNROLL for (int p = 0; p < n; p++) {
-            __m512 row[MOST_VECTORS];
-            UNROLL for (int c = 0; c < MOST_VECTORS; c++) {
-                row[c] = c < vectors ? y[p * vectors + c] : _mm512_setzero_ps();
-            }
-            _mm512_mask_storeu_epi8(bytes + tile_at(t, p * vectors), lanes, to_bytes(row, q));
+            store_bytes_of(bytes + tile_at(t, p * vectors), y + p * vectors, vectors, b->n_lanes,
+                           q);
         }
     }
 }
 
-AVX512 INLINE struct tile tile_of(int vectors, const struct block *b, int64_t at) {
+VECTOR_INLINE struct tile tile_of(int vectors, const struct block *b, int64_t at) {
     return (struct tile){.per_row = vectors,
                          .begin = b->first + at * b->w->channels,
                          .step = b->w->channels,
-                         .mask = (__mmask16)(b->lanes >> (vectors - 1) * LANES)};
+                         .mask = vmask_of(b->n_lanes - (vectors - 1) * LANES)};
 }
 
 // Prefetches the memory that the epilogue will read and write. Called before sums are added up.
-AVX512 INLINE void announce_epilogue(int n, int vectors, const struct block *b, int64_t at) {
+VECTOR_INLINE void announce_epilogue(int n, int vectors, const struct block *b, int64_t at) {
     const struct msc_simd_epilogue *epilogue = b->epilogue;
     const struct tile t = tile_of(vectors, b, at);
     for (int32_t l = 0; l < epilogue->n_instrs; l++) {
@@ -227,26 +215,26 @@ AVX512 INLINE void announce_epilogue(int n, int vectors, const struct block *b, 
     }
 }
 
-AVX512 INLINE void run_instrs(__m512i s[], int n, int vectors, const struct block *b, int64_t at) {
+VECTOR_INLINE void run_instrs(vint s[], int n, int vectors, const struct block *b, int64_t at) {
     const struct msc_simd_epilogue *epilogue = b->epilogue;
     const struct tile t = tile_of(vectors, b, at);
-    __m512 y[MOST_WINDOWS * MOST_VECTORS], low = b->low, high = b->high;
+    vfloat y[MOST_WINDOWS * MOST_VECTORS], low = b->low, high = b->high;
     UNROLL for (int i = 0; i < n * vectors; i++) {
-        y[i] = clip(_mm512_castsi512_ps(s[i]), low, high);
+        y[i] = clip(vf_of_bits(s[i]), low, high);
     }
     for (int32_t l = 0; l < epilogue->n_instrs; l++) {
         run_instr(y, NULL, n * vectors, &epilogue->instrs[l], &epilogue->arrays, &t);
     }
     if (epilogue->out) {
         UNROLL for (int i = 0; i < n * vectors; i++) {
-            _mm512_mask_storeu_ps(epilogue->out + tile_at(&t, i), tile_mask(&t, i), y[i]);
+            vf_store_part(epilogue->out + tile_at(&t, i), tile_mask(&t, i), y[i]);
         }
     }
     store_forms(y, n, vectors, b, &t);
 }
 
 // Finishes the sums of n windows from `at` on.
-AVX512 INLINE void finish_windows(enum operands operands, enum kind kind, __m512i s[], int n,
+VECTOR_INLINE void finish_windows(enum operands operands, enum kind kind, vint s[], int n,
                                   int vectors, const struct block *b, int64_t at) {
     char *out = b->out + at * b->out_step;
     UNROLL for (int c = 0; kind != SUMS && c < vectors; c++) {

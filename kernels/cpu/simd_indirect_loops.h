@@ -1,0 +1,262 @@
+// Products of windows in tiles of registers.
+//
+// One instruction multiplies a group of a window with the weights of 16 channels and adds the
+// products. A group is four bytes, which are multiplied with four weights of each channel, or one
+// float. A tile is several windows times several vectors of channels. Its sums are kept in
+// registers over the whole depth, so that each load of weights serves all windows of the tile and
+// each load of a group serves all its channels.
+//
+//     weights   [block][run][depth / 4][vector][channel][4 bytes], the depth padded with zeros
+//     loops     outermost first: groups of windows whose bytes fit the first-level cache; blocks of
+//               one to four vectors; tiles
+//
+// While the first block is computed, the windows of the next tile are prefetched. Tiles prefetch
+// the memory that epilogues read and write. The addresses are too far apart for the processor to
+// predict them.
+//
+// If windows do not fill the last tile, this tile begins earlier and computes some windows again.
+#ifndef MSC_KERNELS_CPU_SIMD_INDIRECT_LOOPS_H
+#define MSC_KERNELS_CPU_SIMD_INDIRECT_LOOPS_H
+
+#include "kernels/cpu/simd_indirect_ends.h"
+
+// ---- Weights ----------------------------------------------------------------------------------
+
+static int64_t round_up(int64_t n, int64_t unit) {
+    return (n + unit - 1) / unit * unit;
+}
+
+static size_t packed_bytes(int64_t channels, int64_t n_runs, int64_t depth) {
+    return (size_t)(round_up(channels, LANES) * n_runs * round_up(depth, GROUP));
+}
+
+static void pack(void *packed, const void *weights, int64_t channels, int64_t n_runs,
+                 int64_t depth) {
+    int64_t n = count_vectors(channels), vectors;
+    const char *from = weights;
+    char *to = packed;
+    for (int64_t v = 0; v < n; v += vectors) {
+        vectors = block_vectors(v, n);
+        for (int64_t run = 0; run < n_runs; run++) {
+            for (int64_t k = 0; k < depth; k += GROUP) {
+                int64_t n_bytes = depth - k < GROUP ? depth - k : GROUP;
+                for (int64_t c = v * LANES; c < (v + vectors) * LANES; c++) {
+                    memset(to, 0, GROUP);
+                    if (c < channels) {
+                        memcpy(to, from + (c * n_runs + run) * depth + k, (size_t)n_bytes);
+                    }
+                    to += GROUP;
+                }
+            }
+        }
+    }
+}
+
+// Packs one run; the result is the same as that of pack. A group of floats is one
+// row, so the channels of a row are copied together. A group of bytes takes four rows.
+static void pack_rows(void *packed, const void *rows, int64_t channels, int64_t n_rows,
+                      int64_t element) {
+    int64_t n = count_vectors(channels), per_group = GROUP / element, vectors;
+    char *to = packed;
+    for (int64_t v = 0; v < n; v += vectors) {
+        vectors = block_vectors(v, n);
+        int64_t width = vectors * LANES, left = channels - v * LANES;
+        int64_t filled = left < width ? left : width;
+        for (int64_t row = 0; row < n_rows; row += per_group, to += width * GROUP) {
+            const char *from = (const char *)rows + (row * channels + v * LANES) * element;
+            if (element == GROUP) {
+                memcpy(to, from, (size_t)(filled * GROUP));
+                memset(to + filled * GROUP, 0, (size_t)((width - filled) * GROUP));
+                continue;
+            }
+            memset(to, 0, (size_t)(width * GROUP));
+            for (int64_t i = 0; i < per_group && i < n_rows - row; i++, from += channels) {
+                for (int64_t c = 0; c < filled; c++) {
+                    to[c * GROUP + i] = from[c];
+                }
+            }
+        }
+    }
+}
+
+static size_t scratch_bytes(int64_t n_runs, int64_t depth) {
+    (void)n_runs;
+    (void)depth;
+    return 0;
+}
+
+// ---- Tiles ------------------------------------------------------------------------------------
+
+VECTOR_INLINE vint add_group(enum operands operands, vint sum, int32_t group, vint y) {
+    vint x = vi_set(group);
+    if (operands == OF_BYTES) {
+        return vi_add_products(sum, x, y);
+    }
+    return vi_of_bits(vf_multiply_add(vf_of_bits(x), vf_of_bits(y), vf_of_bits(sum)));
+}
+
+// Adds the products of the bytes [begin, end) of a run. Returns the address of the weights that
+// follow.
+VECTOR_INLINE const char *add_groups(enum operands operands, vint s[], int n, int vectors,
+                                     const char *const x[], const char *weights, int64_t begin,
+                                     int64_t end) {
+    for (int64_t k = begin; k < end; k += GROUP) {
+        vint y[MOST_VECTORS];
+        UNROLL for (int c = 0; c < vectors; c++) {
+            y[c] = vi_load(weights + c * VECTOR);
+        }
+        weights += vectors * VECTOR;
+        UNROLL for (int p = 0; p < n; p++) {
+            int32_t group;
+            memcpy(&group, x[p] + k, sizeof(group));
+            UNROLL for (int c = 0; c < vectors; c++) {
+                s[p * vectors + c] = add_group(operands, s[p * vectors + c], group, y[c]);
+            }
+        }
+    }
+    return weights;
+}
+
+// Adds the products of n windows. For floats, also prefetches the next tile's windows line by line.
+VECTOR_INLINE void add_windows(enum operands operands, vint s[], int n, int vectors,
+                               const struct block *b, int64_t at) {
+    const struct msc_simd_indirect *w = b->w;
+    const char *weights = b->weights;
+    int64_t depth = w->depth, step = operands == OF_FLOATS ? LINE : depth;
+    for (int64_t run = 0; run < w->n_runs; run++) {
+        const char *in = (const char *)w->in + w->runs[run], *x[MOST_WINDOWS];
+        UNROLL for (int p = 0; p < n; p++) {
+            x[p] = in + w->at[at + p];
+        }
+        for (int64_t k = 0; k < depth; k += step) {
+            int64_t end = k + step < depth ? k + step : depth;
+            UNROLL for (int p = 0; operands == OF_FLOATS && p < n; p++) {
+                __builtin_prefetch(x[p] + k + b->ahead);
+            }
+            weights = add_groups(operands, s, n, vectors, x, weights, k, end);
+        }
+    }
+}
+
+// Multiplies n windows from `at` on with all vectors of a block.
+VECTOR_INLINE void run_tile(enum operands operands, enum kind kind, int n, int vectors,
+                            const struct block *b, int64_t at) {
+    vint s[MOST_WINDOWS * MOST_VECTORS];
+    if (kind == FLOATS || kind == ANY) {
+        announce_epilogue(n, vectors, b, at);
+    }
+    UNROLL for (int c = 0; c < vectors; c++) {
+        s[c] = vi_set(0);
+        if (operands == OF_BYTES && kind != SUMS) {
+            s[c] = vi_subtract(s[c], vi_load(b->offsets + c * LANES));
+        }
+    }
+    UNROLL for (int i = vectors; i < n * vectors; i++) {
+        s[i] = s[i - vectors];
+    }
+    add_windows(operands, s, n, vectors, b, at);
+    // Makes the compiler load the epilogue's operands only here. If it loaded them earlier, they
+    // would take registers from the sums.
+    UNROLL for (int i = 0; i < n * vectors; i++) {
+        vi_keep(&s[i]);
+    }
+    __asm__("" : "+r"(b), "+r"(at));
+    finish_windows(operands, kind, s, n, vectors, b, at);
+}
+
+VECTOR_INLINE void run_block(enum operands operands, enum kind kind, int vectors,
+                             const struct block *given) {
+    const struct block own = *given, *b = &own;
+    const int tile = MOST_WINDOWS;
+    int64_t at = b->begin;
+    for (; at + tile <= b->end; at += tile) {
+        run_tile(operands, kind, tile, vectors, b, at);
+    }
+    if (at < b->end && b->end >= tile) {
+        run_tile(operands, kind, tile, vectors, b, b->end - tile);
+        return;
+    }
+    for (; at < b->end; at++) {
+        run_tile(operands, kind, 1, vectors, b, at);
+    }
+}
+
+// ---- Entries ----------------------------------------------------------------------------------
+
+typedef void (*block_function)(const struct block *b);
+
+#define DEFINE_BLOCK(operands, kind, vectors)                                                      \
+    VECTOR_TARGET static void operands##_##kind##_##vectors(const struct block *b) {               \
+        run_block(operands, kind, vectors, b);                                                     \
+    }
+#if VECTOR_TILE == 1
+#define DEFINE_BLOCKS(operands, kind)                                                              \
+    DEFINE_BLOCK(operands, kind, 1)                                                                \
+    static const block_function operands##_##kind[MOST_VECTORS] = {operands##_##kind##_1};
+#else
+#define DEFINE_BLOCKS(operands, kind)                                                              \
+    DEFINE_BLOCK(operands, kind, 1)                                                                \
+    DEFINE_BLOCK(operands, kind, 2)                                                                \
+    DEFINE_BLOCK(operands, kind, 3)                                                                \
+    DEFINE_BLOCK(operands, kind, 4)                                                                \
+    static const block_function operands##_##kind[MOST_VECTORS] = {                                \
+        operands##_##kind##_1, operands##_##kind##_2, operands##_##kind##_3,                       \
+        operands##_##kind##_4};
+#endif
+
+DEFINE_BLOCKS(OF_BYTES, SUMS)
+DEFINE_BLOCKS(OF_BYTES, FLOATS)
+DEFINE_BLOCKS(OF_BYTES, BYTES)
+DEFINE_BLOCKS(OF_BYTES, ANY)
+DEFINE_BLOCKS(OF_FLOATS, SUMS)
+DEFINE_BLOCKS(OF_FLOATS, FLOATS)
+DEFINE_BLOCKS(OF_FLOATS, BYTES)
+DEFINE_BLOCKS(OF_FLOATS, ANY)
+
+static const block_function *const blocks[][KIND_COUNT] = {
+    [OF_BYTES] = {OF_BYTES_SUMS, OF_BYTES_FLOATS, OF_BYTES_BYTES, OF_BYTES_ANY},
+    [OF_FLOATS] = {OF_FLOATS_SUMS, OF_FLOATS_FLOATS, OF_FLOATS_BYTES, OF_FLOATS_ANY},
+};
+
+// The number of windows whose bytes and results fit the first-level cache. The bytes are read again
+// for each block of channels.
+static int64_t windows_at_once(const struct msc_simd_indirect *w) {
+    const int64_t most = 24 * 1024;
+    int64_t n = most / (w->depth + w->channels);
+    return n > 48 ? n / 24 * 24 : 48;
+}
+
+VECTOR_TARGET static void run_all(enum operands operands, struct block *b, void *sums) {
+    const struct msc_simd_indirect *w = b->w;
+    int64_t n = count_vectors(w->channels), at_once = windows_at_once(w);
+    int64_t vector_bytes = w->n_runs * round_up(w->depth, GROUP) / GROUP * VECTOR;
+    for (b->begin = 0; b->begin < w->n; b->begin = b->end) {
+        b->end = b->begin + at_once < w->n ? b->begin + at_once : w->n;
+        for (int64_t v = 0; v < n; v += b->vectors) {
+            enter_block(b, v, sums);
+            b->weights = (const char *)w->weights + v * vector_bytes;
+            b->ahead = v == 0 && w->n > MOST_WINDOWS ? w->at[MOST_WINDOWS] - w->at[0] : 0;
+            blocks[operands][b->kind][b->vectors - 1](b);
+        }
+    }
+}
+
+// Multiplies all windows and stores the sums (if `epilogue` is NULL) or the epilogue's results.
+VECTOR_TARGET static void multiply(enum operands operands, void *sums,
+                                   const struct msc_simd_indirect *w,
+                                   const struct msc_simd_epilogue *epilogue) {
+    struct bytes quantized[MSC_SIMD_MAX_QUANTIZED];
+    struct block b = epilogue ? begin_epilogue(w, epilogue, quantized) : begin_sums(w);
+    run_all(operands, &b, sums);
+}
+
+static void multiply_floats(void *sums, const struct msc_simd_indirect *w) {
+    multiply(OF_FLOATS, sums, w, NULL);
+}
+
+static void multiply_floats_epilogue(const struct msc_simd_indirect *w,
+                                     const struct msc_simd_epilogue *epilogue) {
+    multiply(OF_FLOATS, NULL, w, epilogue);
+}
+
+#endif

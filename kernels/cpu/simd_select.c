@@ -1,0 +1,86 @@
+// Chooses among the tables of loops.
+#include "kernels/cpu/routine.h"
+#include "kernels/cpu/simd_indirect.h"
+#include "kernels/cpu/simd_tables.h"
+
+#include <stdatomic.h>
+
+struct row {
+    const struct msc_simd *table;
+    bool (*is_supported)(void);
+    bool (*is_allowed)(struct msc_routine_isa isa);
+};
+
+static bool always(void) {
+    return true;
+}
+
+static bool allow_always(struct msc_routine_isa isa) {
+    (void)isa;
+    return true;
+}
+
+#ifdef __x86_64__
+static bool has_avx512_vnni(void) {
+    return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+           __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
+           __builtin_cpu_supports("avx512vnni");
+}
+
+static bool allow_avx512(struct msc_routine_isa isa) {
+    return isa.has_avx512;
+}
+
+static bool has_avx2(void) {
+    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+}
+
+static bool allow_avx2(struct msc_routine_isa isa) {
+    return isa.has_avx2;
+}
+#endif
+
+static const struct row rows[] = {
+#ifdef __x86_64__
+    {&msc_simd__avx512, has_avx512_vnni, allow_avx512},
+    {&msc_simd__avx2, has_avx2, allow_avx2},
+#endif
+    {&msc_simd_plain, always, allow_always},
+};
+enum { N_ROWS = sizeof(rows) / sizeof(rows[0]) };
+
+const struct msc_simd *msc_simd_of_machine(size_t i) {
+    for (size_t r = 0; r < N_ROWS; r++) {
+        if (rows[r].is_supported() && i-- == 0) {
+            return rows[r].table;
+        }
+    }
+    return NULL;
+}
+
+static const struct msc_simd *find_best(void) {
+    struct msc_routine_isa isa = msc_routine_isa();
+    const struct row *row = rows;
+    while (!row->is_supported() || !row->is_allowed(isa)) {
+        row++;
+    }
+    return row->table;
+}
+
+// The level is asked once: it takes longer than a short loop, and cannot change after the first
+// call.
+const struct msc_simd *msc_simd_best(void) {
+    static _Atomic(const struct msc_simd *) best;
+    const struct msc_simd *found = atomic_load_explicit(&best, memory_order_relaxed);
+    if (!found) {
+        found = find_best();
+        atomic_store_explicit(&best, found, memory_order_relaxed);
+    }
+    return found;
+}
+
+#ifndef __x86_64__
+bool msc_simd_get_tiles(void) {
+    return false;
+}
+#endif

@@ -1,0 +1,254 @@
+// Vectors of 16 lanes for AVX2 with FMA: two registers each. simd_vector.h describes the functions.
+#ifndef MSC_KERNELS_CPU_SIMD_VECTOR_AVX2_H
+#define MSC_KERNELS_CPU_SIMD_VECTOR_AVX2_H
+
+#include <immintrin.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+#define VECTOR_TARGET __attribute__((target("avx2,fma")))
+#define VECTOR_INLINE VECTOR_TARGET static inline __attribute__((always_inline))
+
+#define VECTOR_TILE 1 // vectors of channels in a tile of registers
+
+typedef struct {
+    __m256 low, high;
+} vfloat;
+typedef struct {
+    __m256i low, high;
+} vint;
+typedef int32_t vmask; // the number of lanes
+
+VECTOR_INLINE vmask vmask_of(int64_t n) {
+    return n < 16 ? (vmask)n : 16;
+}
+
+VECTOR_INLINE bool vmask_is_full(vmask mask) {
+    return mask == 16;
+}
+
+// The lanes of a mask as integers: -1 in the first `mask` lanes, 0 in the others.
+VECTOR_INLINE vint vmask_lanes(vmask mask) {
+    const __m256i first = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+    __m256i n = _mm256_set1_epi32(mask);
+    return (vint){_mm256_cmpgt_epi32(n, first),
+                  _mm256_cmpgt_epi32(_mm256_sub_epi32(n, _mm256_set1_epi32(8)), first)};
+}
+
+// ---- float32 ----------------------------------------------------------------------------------
+
+VECTOR_INLINE vfloat vf_load(const float *from) {
+    return (vfloat){_mm256_loadu_ps(from), _mm256_loadu_ps(from + 8)};
+}
+
+VECTOR_INLINE vfloat vf_load_part(vfloat rest, vmask mask, const float *from) {
+    if (vmask_is_full(mask)) {
+        return vf_load(from);
+    }
+    vint lanes = vmask_lanes(mask);
+    __m256 low = _mm256_maskload_ps(from, lanes.low);
+    __m256 high = mask > 8 ? _mm256_maskload_ps(from + 8, lanes.high) : _mm256_setzero_ps();
+    return (vfloat){_mm256_blendv_ps(rest.low, low, _mm256_castsi256_ps(lanes.low)),
+                    _mm256_blendv_ps(rest.high, high, _mm256_castsi256_ps(lanes.high))};
+}
+
+VECTOR_INLINE void vf_store(float *to, vfloat x) {
+    _mm256_storeu_ps(to, x.low);
+    _mm256_storeu_ps(to + 8, x.high);
+}
+
+VECTOR_INLINE void vf_store_part(float *to, vmask mask, vfloat x) {
+    if (vmask_is_full(mask)) {
+        vf_store(to, x);
+        return;
+    }
+    vint lanes = vmask_lanes(mask);
+    _mm256_maskstore_ps(to, lanes.low, x.low);
+    if (mask > 8) {
+        _mm256_maskstore_ps(to + 8, lanes.high, x.high);
+    }
+}
+
+VECTOR_INLINE vfloat vf_set(float x) {
+    return (vfloat){_mm256_set1_ps(x), _mm256_set1_ps(x)};
+}
+
+VECTOR_INLINE vfloat vf_add(vfloat a, vfloat b) {
+    return (vfloat){_mm256_add_ps(a.low, b.low), _mm256_add_ps(a.high, b.high)};
+}
+
+VECTOR_INLINE vfloat vf_subtract(vfloat a, vfloat b) {
+    return (vfloat){_mm256_sub_ps(a.low, b.low), _mm256_sub_ps(a.high, b.high)};
+}
+
+VECTOR_INLINE vfloat vf_multiply(vfloat a, vfloat b) {
+    return (vfloat){_mm256_mul_ps(a.low, b.low), _mm256_mul_ps(a.high, b.high)};
+}
+
+VECTOR_INLINE vfloat vf_divide(vfloat a, vfloat b) {
+    return (vfloat){_mm256_div_ps(a.low, b.low), _mm256_div_ps(a.high, b.high)};
+}
+
+VECTOR_INLINE vfloat vf_multiply_add(vfloat a, vfloat b, vfloat c) {
+    return (vfloat){_mm256_fmadd_ps(a.low, b.low, c.low), _mm256_fmadd_ps(a.high, b.high, c.high)};
+}
+
+VECTOR_INLINE vfloat vf_multiply_subtract_from(vfloat a, vfloat b, vfloat c) {
+    return (vfloat){_mm256_fnmadd_ps(a.low, b.low, c.low),
+                    _mm256_fnmadd_ps(a.high, b.high, c.high)};
+}
+
+VECTOR_INLINE vfloat vf_max(vfloat a, vfloat b) {
+    return (vfloat){_mm256_max_ps(a.low, b.low), _mm256_max_ps(a.high, b.high)};
+}
+
+VECTOR_INLINE vfloat vf_min(vfloat a, vfloat b) {
+    return (vfloat){_mm256_min_ps(a.low, b.low), _mm256_min_ps(a.high, b.high)};
+}
+
+VECTOR_INLINE bool vf_has_nan(vfloat x) {
+    return _mm256_movemask_ps(_mm256_or_ps(_mm256_cmp_ps(x.low, x.low, _CMP_UNORD_Q),
+                                           _mm256_cmp_ps(x.high, x.high, _CMP_UNORD_Q))) != 0;
+}
+
+VECTOR_INLINE float vf_largest(vfloat x) {
+    __m256 y = _mm256_max_ps(x.low, x.high);
+    __m128 z = _mm_max_ps(_mm256_castps256_ps128(y), _mm256_extractf128_ps(y, 1));
+    z = _mm_max_ps(z, _mm_movehl_ps(z, z));
+    return _mm_cvtss_f32(_mm_max_ss(z, _mm_movehdup_ps(z)));
+}
+
+// x * 2^n in half a vector. The power is split into two factors, so that the first product is normal
+// and only the second one is rounded.
+VECTOR_INLINE __m256 scale_half(__m256 x, __m256 n) {
+    __m256i power = _mm256_cvtps_epi32(n), half = _mm256_srai_epi32(power, 1);
+    __m256i bias = _mm256_set1_epi32(127), rest = _mm256_sub_epi32(power, half);
+    x = _mm256_mul_ps(x, _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_add_epi32(half, bias), 23)));
+    return _mm256_mul_ps(x,
+                         _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_add_epi32(rest, bias), 23)));
+}
+
+VECTOR_INLINE vfloat vf_scale(vfloat x, vfloat n) {
+    return (vfloat){scale_half(x.low, n.low), scale_half(x.high, n.high)};
+}
+
+// ---- int32 ------------------------------------------------------------------------------------
+
+VECTOR_INLINE __m256i vi_load_half(const void *from) {
+    return _mm256_loadu_si256((const __m256i *)from);
+}
+
+VECTOR_INLINE vint vi_load(const void *from) {
+    return (vint){vi_load_half(from), vi_load_half((const char *)from + 32)};
+}
+
+VECTOR_INLINE vfloat vf_of_bits(vint x) {
+    return (vfloat){_mm256_castsi256_ps(x.low), _mm256_castsi256_ps(x.high)};
+}
+
+VECTOR_INLINE vint vi_of_bits(vfloat x) {
+    return (vint){_mm256_castps_si256(x.low), _mm256_castps_si256(x.high)};
+}
+
+VECTOR_INLINE vint vi_load_part(vmask mask, const int32_t *from) {
+    return vi_of_bits(vf_load_part(vf_set(0.0f), mask, (const float *)(const void *)from));
+}
+
+VECTOR_INLINE void vi_store_part(void *to, vmask mask, vint x) {
+    vf_store_part(to, mask, vf_of_bits(x));
+}
+
+VECTOR_INLINE vint vi_set(int32_t x) {
+    return (vint){_mm256_set1_epi32(x), _mm256_set1_epi32(x)};
+}
+
+VECTOR_INLINE vint vi_add(vint a, vint b) {
+    return (vint){_mm256_add_epi32(a.low, b.low), _mm256_add_epi32(a.high, b.high)};
+}
+
+VECTOR_INLINE vint vi_subtract(vint a, vint b) {
+    return (vint){_mm256_sub_epi32(a.low, b.low), _mm256_sub_epi32(a.high, b.high)};
+}
+
+VECTOR_INLINE vfloat vf_of_ints(vint x) {
+    return (vfloat){_mm256_cvtepi32_ps(x.low), _mm256_cvtepi32_ps(x.high)};
+}
+
+VECTOR_INLINE vint vi_of_floats(vfloat x) {
+    return (vint){_mm256_cvtps_epi32(x.low), _mm256_cvtps_epi32(x.high)};
+}
+
+// ---- Bytes ------------------------------------------------------------------------------------
+
+VECTOR_INLINE vint vi_load_bytes(const uint8_t *from, vmask mask, uint8_t flip) {
+    uint8_t part[16] = {0};
+    if (!vmask_is_full(mask)) {
+        memcpy(part, from, (size_t)mask);
+        from = part;
+    }
+    __m128i bytes = _mm_loadu_si128((const __m128i *)(const void *)from);
+    bytes = _mm_xor_si128(bytes, _mm_set1_epi8((char)flip));
+    return (vint){_mm256_cvtepu8_epi32(bytes), _mm256_cvtepu8_epi32(_mm_srli_si128(bytes, 8))};
+}
+
+struct vlimits {
+    __m256i shift;
+    __m128i least, most, flip;
+};
+
+VECTOR_INLINE struct vlimits vlimits_of(int32_t zero_point, int32_t low, int32_t high,
+                                        int32_t below) {
+    return (struct vlimits){_mm256_set1_epi16((short)(zero_point - below)),
+                            _mm_set1_epi8((char)(low - below)), _mm_set1_epi8((char)(high - below)),
+                            _mm_set1_epi8((char)below)};
+}
+
+VECTOR_INLINE void store_16_bytes(uint8_t *to, __m128i bytes, int64_t n) {
+    if (n >= 16) {
+        _mm_storeu_si128((__m128i *)(void *)to, bytes);
+        return;
+    }
+    uint8_t part[16];
+    _mm_storeu_si128((__m128i *)(void *)part, bytes);
+    memcpy(to, part, (size_t)n);
+}
+
+VECTOR_INLINE void vi_store_bytes(uint8_t *to, const vint x[], int n, int64_t n_lanes,
+                                  const struct vlimits *limits) {
+    for (int k = 0; k < n; k++) {
+        // Packing works within 128 bits, so it leaves the lanes in the order 0, 8, 4, 12 of fours.
+        __m256i words = _mm256_packs_epi32(x[k].low, x[k].high);
+        words = _mm256_adds_epi16(words, limits->shift);
+        __m128i bytes =
+            _mm_packs_epi16(_mm256_castsi256_si128(words), _mm256_extracti128_si256(words, 1));
+        bytes = _mm_shuffle_epi32(bytes, _MM_SHUFFLE(3, 1, 2, 0));
+        bytes = _mm_min_epi8(_mm_max_epi8(bytes, limits->least), limits->most);
+        store_16_bytes(to + 16 * k, _mm_xor_si128(bytes, limits->flip), n_lanes - 16 * k);
+    }
+}
+
+VECTOR_INLINE void vi_store_lowest(uint8_t *to, vmask mask, vint x) {
+    const __m256i lowest = _mm256_set1_epi32(0xff);
+    __m256i words =
+        _mm256_packus_epi32(_mm256_and_si256(x.low, lowest), _mm256_and_si256(x.high, lowest));
+    __m128i bytes =
+        _mm_packus_epi16(_mm256_castsi256_si128(words), _mm256_extracti128_si256(words, 1));
+    store_16_bytes(to, _mm_shuffle_epi32(bytes, _MM_SHUFFLE(3, 1, 2, 0)), mask);
+}
+
+// Makes the compiler keep x in registers here.
+VECTOR_INLINE void vi_keep(vint *x) {
+    __asm__("" : "+x"(x->low), "+x"(x->high));
+}
+
+// ---- Products ---------------------------------------------------------------------------------
+
+// A pair of int16 instead of four bytes, because AVX2 saturates sums of products of bytes.
+#define VECTOR_HAS_PAIRS 1
+VECTOR_INLINE vint vi_add_products(vint sum, vint x, vint w) {
+    return (vint){_mm256_add_epi32(sum.low, _mm256_madd_epi16(x.low, w.low)),
+                  _mm256_add_epi32(sum.high, _mm256_madd_epi16(x.high, w.high))};
+}
+
+#endif
