@@ -2,6 +2,7 @@
 
 #include "base/alloc.h"
 #include "base/machine.h"
+#include "data/array_codes.h"
 #include "data/mapped.h"
 #include "data/number.h"
 
@@ -20,8 +21,9 @@ struct msc_array {
     int64_t n_elements;
     size_t n_bytes;
     void *data;
-    bool is_borrowed;          // the caller owns the elements
-    struct msc_mapped *mapped; // the elements are a part of a file; NULL: they are not
+    bool is_borrowed;              // the caller owns the elements
+    struct msc_mapped *mapped;     // the elements are a part of a file; NULL: they are not
+    struct msc_array_codes *codes; // NULL: none
 };
 
 // Thread-local, because kernels create and free arrays without knowing which meter counts them.
@@ -245,6 +247,14 @@ struct msc_array *msc_array_retain(const struct msc_array *array) {
     return shared;
 }
 
+static void release_codes(struct msc_array_codes *codes) {
+    if (codes) {
+        msc_array_release((struct msc_array *)codes->scales);
+        msc_array_release((struct msc_array *)codes->zero_points);
+        msc_free(codes);
+    }
+}
+
 void msc_array_release(struct msc_array *array) {
     if (!array) {
         return;
@@ -255,8 +265,26 @@ void msc_array_release(struct msc_array *array) {
             msc_free_aligned(array->data);
         }
         msc_mapped_destroy(array->mapped);
+        release_codes(array->codes);
         msc_free(array);
     }
+}
+
+enum msc_status msc_array_set_codes(struct msc_array *array, const struct msc_array_codes *codes) {
+    struct msc_array_codes *own = msc_alloc_zero(1, sizeof(*own));
+    MSC_TRY(MSC_ALLOCATED(own));
+    *own = *codes;
+    msc_array_retain(own->scales);
+    if (own->zero_points) {
+        msc_array_retain(own->zero_points);
+    }
+    release_codes(array->codes);
+    array->codes = own;
+    return MSC_OK;
+}
+
+const struct msc_array_codes *msc_array_codes_of(const struct msc_array *array) {
+    return array->codes;
 }
 
 enum msc_dtype msc_array_dtype(const struct msc_array *array) {

@@ -138,26 +138,6 @@ uint16_t msc_f32_to_bf16(float value) {
     return (uint16_t)((bits + 0x7fffu + (bits >> 16 & 1u)) >> 16);
 }
 
-// Without branches, so that compilers vectorise loops over it. Adding 0.5 rounds a subnormal half
-// to a multiple of 2^-24, the last place of 0.5.
-static inline uint16_t narrow_half(float value) {
-    uint32_t bits = msc_float_bits(value), magnitude = bits & 0x7fffffffu;
-    uint32_t normal = (magnitude - (112u << 23) + 0xfffu + (magnitude >> 13 & 1u)) >> 13;
-    uint32_t tiny = msc_float_bits(msc_float_of_bits(magnitude) + 0.5f) - 0x3f000000u;
-    uint32_t half = (int32_t)magnitude < 0x38800000 ? tiny : normal;
-    half = (int32_t)magnitude >= 0x477ff000 ? 0x7c00u : half;
-    half = (int32_t)magnitude > 0x7f800000 ? 0x7e00u | (magnitude >> 13 & 0x3ffu) : half;
-    return (uint16_t)(half | (bits >> 16 & 0x8000u));
-}
-
-static inline float widen_half(uint16_t bits) {
-    uint32_t magnitude = bits & 0x7fffu, sign = (uint32_t)(bits & 0x8000u) << 16;
-    uint32_t tiny = msc_float_bits((float)(int32_t)magnitude * 0x1p-24f);
-    uint32_t wide = (int32_t)magnitude < 0x400 ? tiny : (magnitude << 13) + (112u << 23);
-    wide = (int32_t)magnitude >= 0x7c00 ? (magnitude << 13) + (224u << 23) : wide;
-    return msc_float_of_bits(wide | sign);
-}
-
 void msc_f32_narrow(uint16_t out[], enum msc_dtype dtype, const float x[], int64_t n) {
     if (dtype == MSC_DTYPE_BF16) {
         for (int64_t i = 0; i < n; i++) {
@@ -165,9 +145,7 @@ void msc_f32_narrow(uint16_t out[], enum msc_dtype dtype, const float x[], int64
         }
         return;
     }
-    for (int64_t i = 0; i < n; i++) {
-        out[i] = narrow_half(x[i]);
-    }
+    msc_f32_to_f16_run(out, x, n);
 }
 
 void msc_f32_widen(float out[], const uint16_t x[], enum msc_dtype dtype, int64_t n) {
@@ -177,7 +155,5 @@ void msc_f32_widen(float out[], const uint16_t x[], enum msc_dtype dtype, int64_
         }
         return;
     }
-    for (int64_t i = 0; i < n; i++) {
-        out[i] = widen_half(x[i]);
-    }
+    msc_f16_to_f32_run(out, x, n);
 }

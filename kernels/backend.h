@@ -19,6 +19,9 @@
 // also have a scale and a zero point per channel; s_x is then the scale of the channel, and the sum
 // of each channel must be below 2^24. In every other case the input is dequantised to float32.
 //
+// An input or a weight is quantised by a trial's edit, or by the model itself (msc_step.quant and
+// msc_step.own_edits).
+//
 // A bias may be rounded (graph/edit.h) to a step that equals t for every c, compared bit by bit. If
 // the input then has one scale and B + max |q_b| is below 2^31, the bias is added to the sum:
 //

@@ -80,6 +80,14 @@ struct msc_step {
     // Slots of the anchor's weights, then of its bias, in operand order.
     int32_t weight_slots[MSC_STEP_MAX_WEIGHTS];
     int32_t weight_operands[MSC_STEP_MAX_WEIGHTS]; // operand of the anchor that reads each slot
+    // Of a DequantizeLinear that undoes a QuantizeLinear: the step of the latter, and the
+    // quantisation of both. The output is then the value that was quantised, under this
+    // quantisation. MSC_NO_ID and NULL for every other step.
+    int32_t undone;
+    const struct msc_quant *quant;
+    // Quantisations of weights that apply if a trial does not edit their slots, for weights that the
+    // model stores as integers; NULL: none.
+    const struct msc_edit *own_edits[MSC_STEP_MAX_WEIGHTS];
     struct msc_hash hash; // covers all members above that affect the bits of the outputs
     double macs;          // multiply-accumulates, 0 for data movement
     void *kernel;         // owned by the backend, made by prepare

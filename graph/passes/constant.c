@@ -1,6 +1,8 @@
 #include "graph/passes/constant_internal.h"
 
+#include "data/array_codes.h"
 #include "graph/graph_internal.h"
+#include "graph/linear_quant.h"
 #include "graph/passes/constant.h"
 #include "graph/reference/reference.h"
 
@@ -195,6 +197,34 @@ static enum msc_status take_operands(struct msc_array *operands[], bool *is_cons
     return MSC_OK;
 }
 
+// Stores in the result of a DequantizeLinear which codes it was computed from, if these are bytes or
+// narrower integers without blocks.
+static enum msc_status keep_codes(const struct evaluation *e) {
+    const struct msc_array *x = e->operands[0], *scales = e->operands[1];
+    const struct msc_array *zeros = e->j->n_operands > 2 ? e->operands[2] : NULL;
+    struct msc_quant_format format;
+    int64_t axis = 0, block = 0;
+    bool is_byte = msc_array_dtype(x) == MSC_DTYPE_U8 || msc_array_dtype(x) == MSC_DTYPE_I8;
+    msc_joint_attr_i64(e->j, "axis", &axis);
+    msc_joint_attr_i64(e->j, "block_size", &block);
+    msc_quant_format_init(&format, e->j, msc_array_dtype(x));
+    if (format.narrow || !is_byte || block != 0 || msc_array_n_dims(scales) > 1 ||
+        msc_array_dtype(scales) != MSC_DTYPE_F32 || msc_array_dtype(e->out[0]) != MSC_DTYPE_F32) {
+        return MSC_OK;
+    }
+    struct msc_array_codes codes = {.low = INT32_MAX,
+                                    .high = INT32_MIN,
+                                    .axis = (int)(axis < 0 ? axis + msc_array_n_dims(x) : axis),
+                                    .scales = scales,
+                                    .zero_points = zeros};
+    for (int64_t i = 0; i < msc_array_n_elements(x); i++) {
+        int32_t code = (int32_t)msc_array_get_i64(x, i);
+        codes.low = code < codes.low ? code : codes.low;
+        codes.high = code > codes.high ? code : codes.high;
+    }
+    return msc_array_set_codes(e->out[0], &codes);
+}
+
 static enum msc_status constant_evaluate(struct msc_array *out[], bool *done,
                                          const struct msc_graph *g, const struct msc_joint *j,
                                          struct msc_array *operands[]) {
@@ -204,7 +234,10 @@ static enum msc_status constant_evaluate(struct msc_array *out[], bool *done,
     if (is_constant) {
         MSC_TRY(create_outputs(done, &is_late, &e));
     }
-    return *done ? run_kernel(done, &e, is_late) : MSC_OK;
+    if (*done) {
+        MSC_TRY(run_kernel(done, &e, is_late));
+    }
+    return *done && j->op == MSC_OP_DEQUANTIZE ? keep_codes(&e) : MSC_OK;
 }
 
 static bool is_deterministic(const struct msc_graph *g);

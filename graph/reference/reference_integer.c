@@ -242,23 +242,23 @@ MSC_SIMD static void load_row(float *restrict out, const struct msc_view *v, int
                               int64_t n, const float *restrict zeros, bool is_single) {
     const uint8_t *u8 = (const uint8_t *)v->data + first;
     const int8_t *i8 = (const int8_t *)v->data + first;
-    if (v->dtype == MSC_DTYPE_U8) {
-        for (int64_t i = 0; i < n; i++) {
-            out[i] = u8[i];
-        }
-    } else {
-        for (int64_t i = 0; i < n; i++) {
-            out[i] = i8[i];
-        }
-    }
+    bool is_unsigned = v->dtype == MSC_DTYPE_U8;
     float zero = zeros[0];
-    if (is_single) {
+    if (is_single && is_unsigned) {
         for (int64_t i = 0; i < n; i++) {
-            out[i] -= zero;
+            out[i] = (float)u8[i] - zero;
+        }
+    } else if (is_single) {
+        for (int64_t i = 0; i < n; i++) {
+            out[i] = (float)i8[i] - zero;
+        }
+    } else if (is_unsigned) {
+        for (int64_t i = 0; i < n; i++) {
+            out[i] = (float)u8[i] - zeros[i];
         }
     } else {
         for (int64_t i = 0; i < n; i++) {
-            out[i] -= zeros[i];
+            out[i] = (float)i8[i] - zeros[i];
         }
     }
 }
@@ -314,6 +314,12 @@ static bool store_byte_row(const struct msc_reference_call *call, int64_t to, co
     return isfinite(scale);
 }
 
+MSC_SIMD static void set_sums(int32_t *restrict sums, const float *restrict part, int64_t n) {
+    for (int64_t i = 0; i < n; i++) {
+        sums[i] = (int32_t)part[i];
+    }
+}
+
 MSC_SIMD static void add_sums(int32_t *restrict sums, const float *restrict part, int64_t n) {
     for (int64_t i = 0; i < n; i++) {
         sums[i] = (int32_t)((uint32_t)sums[i] + (uint32_t)(int32_t)part[i]);
@@ -326,7 +332,9 @@ static void multiply_bytes(const struct byte_product *w, const struct msc_refere
                            const struct matrices *s, const int64_t firsts[3],
                            const struct places *p) {
     load_bytes(w, call, s, firsts, p);
-    memset(w->sums, 0, (size_t)(s->m * s->n) * sizeof(w->sums[0]));
+    if (s->k == 0) {
+        memset(w->sums, 0, (size_t)(s->m * s->n) * sizeof(w->sums[0]));
+    }
     for (int64_t j = 0; j < s->n; j += MSC_DOT_WIDTH) {
         int64_t columns = s->n - j < MSC_DOT_WIDTH ? s->n - j : MSC_DOT_WIDTH;
         for (int64_t k = 0; k < s->k; k += EXACT_TERMS) {
@@ -334,7 +342,8 @@ static void multiply_bytes(const struct byte_product *w, const struct msc_refere
             int64_t n = s->k - k < EXACT_TERMS ? s->k - k : EXACT_TERMS;
             msc_reference__dot_tiles(w->part, w->a + k, s->k, 1, s->m, tile, n);
             for (int64_t i = 0; i < s->m; i++) {
-                add_sums(w->sums + i * s->n + j, w->part + i * MSC_DOT_WIDTH, columns);
+                int32_t *sums = w->sums + i * s->n + j;
+                (k == 0 ? set_sums : add_sums)(sums, w->part + i * MSC_DOT_WIDTH, columns);
             }
         }
     }

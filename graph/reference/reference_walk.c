@@ -115,6 +115,17 @@ void msc_reference__copy_row(void *to, int64_t to_step, const void *from, int64_
         memcpy(to, from, (size_t)n * bytes);
         return;
     }
+    if (to_step == 1 && from_step == 0 && n > 0) {
+        // One element n times: copy the elements written so far, twice as many each time.
+        size_t have = bytes, need = (size_t)n * bytes;
+        memcpy(to, from, bytes);
+        while (have < need) {
+            size_t more = have < need - have ? have : need - have;
+            memcpy((char *)to + have, to, more);
+            have += more;
+        }
+        return;
+    }
     if (bytes == 4) { // most tensors have 4-byte elements
         uint32_t *out = to;
         const uint32_t *in = from;

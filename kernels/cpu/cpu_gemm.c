@@ -123,7 +123,8 @@ static void cpu_gemm_divide(struct msc_cpu_gemm *k, const struct msc_gemm_spec *
         divide_batch(c, k, spec->is_pointwise);
         // Dividing an image into bands requires a copy, which does not pay for a float result
         // without an epilogue.
-        bool gains = unit != MSC_CPU_GEMM_FLOAT || k->epilogues[0];
+        bool gains =
+            unit != MSC_CPU_GEMM_FLOAT_DEPTHWISE && (unit != MSC_CPU_GEMM_FLOAT || k->epilogues[0]);
         bool is_large =
             c->images == 1 && (c->in + c->out) * (int64_t)sizeof(float) > 2 * chunk_bytes(k);
         if (is_window && is_large && gains && k->backend->base.options.kernel_threads == 1) {
@@ -174,6 +175,7 @@ static enum msc_status cpu_gemm_init(struct msc_cpu_gemm *k, const struct msc_pl
     k->channels = spec->desc.out_channels;
     k->desc = spec->desc;
     k->is_depthwise = msc_cpu_gemm_is_depthwise(&spec->desc);
+    k->weighs = msc_cpu_gemm_weighs(spec, k->backend);
     if (!k->gives_sums) {
         MSC_TRY(create_epilogues(k, &float_desc, plan, step, spec->channel_axis));
     }

@@ -35,7 +35,8 @@
 
 enum msc_cpu_gemm_unit {
     MSC_CPU_GEMM_FLOAT,
-    MSC_CPU_GEMM_FLOAT_INDIRECT, // uses cpu_gemm_indirect.c instead of a routine
+    MSC_CPU_GEMM_FLOAT_INDIRECT,  // uses cpu_gemm_indirect.c instead of a routine
+    MSC_CPU_GEMM_FLOAT_DEPTHWISE, // uses cpu_gemm_weigh.c instead of a routine
     MSC_CPU_GEMM_INTEGER,
     MSC_CPU_GEMM_INT8,
     MSC_CPU_GEMM_INT8_PADDED, // the input is copied with padding, filled with the zero point
@@ -95,6 +96,7 @@ struct msc_cpu_gemm {
     int64_t channels;
     struct msc_gemm_desc desc;                                // copied from msc_gemm_spec
     bool is_depthwise;                                        // the unit DEPTHWISE is possible
+    bool weighs;                                              // uses the unit FLOAT_DEPTHWISE
     const struct msc_simd_product *indirect, *float_indirect; // products of the two indirect units;
                                                               // NULL: none
     struct msc_cpu_gemm_chunks chunks[MSC_CPU_GEMM_UNIT_COUNT];
@@ -105,6 +107,9 @@ struct msc_cpu_gemm {
 
 // The unit of all calls that do not compute in integer arithmetic.
 static inline enum msc_cpu_gemm_unit msc_cpu_gemm_float_unit(const struct msc_cpu_gemm *k) {
+    if (k->weighs) {
+        return MSC_CPU_GEMM_FLOAT_DEPTHWISE;
+    }
     return k->float_indirect ? MSC_CPU_GEMM_FLOAT_INDIRECT : MSC_CPU_GEMM_FLOAT;
 }
 
@@ -199,6 +204,19 @@ void msc_cpu_gemm_depthwise_sums(const struct msc_cpu_gemm_depthwise *d, int64_t
 // Computes and quantises a chunk. `out` is the start of the chunk's output.
 void msc_cpu_gemm_depthwise_quantize(const struct msc_cpu_gemm_depthwise *d, int64_t chunk,
                                      uint8_t out[], const struct msc_simd_bytes *q);
+
+// ---- cpu_gemm_weigh.c --------------------------------------------------------------------------
+
+// True if msc_cpu_gemm_weigh computes this product. The unit FLOAT_DEPTHWISE is then used.
+bool msc_cpu_gemm_weighs(const struct msc_gemm_spec *spec, const struct msc_cpu_backend *b);
+// Packs weights [channels][window] for msc_cpu_gemm_weigh. *out is freed by msc_free_aligned.
+enum msc_status msc_cpu_gemm_pack_weigh(void **out, const struct msc_cpu_gemm *k,
+                                        const float weights[]);
+size_t msc_cpu_gemm_weigh_scratch(const struct msc_cpu_gemm *k);
+// Computes a chunk, with the bias (NULL: none) and the limits of the float routine. Uses `memory`
+// of msc_cpu_gemm_weigh_scratch bytes.
+void msc_cpu_gemm_weigh(float out[], const struct msc_cpu_gemm *k, const float in[],
+                        const void *packed, const float bias[], void *memory);
 
 // ---- cpu_gemm_indirect.c -----------------------------------------------------------------------
 

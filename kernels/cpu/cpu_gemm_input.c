@@ -16,6 +16,7 @@ bool msc_cpu_gemm__copies_input(const struct msc_cpu_gemm_run *r) {
     switch (r->unit) {
     case MSC_CPU_GEMM_FLOAT:
     case MSC_CPU_GEMM_FLOAT_INDIRECT:
+    case MSC_CPU_GEMM_FLOAT_DEPTHWISE:
         return r->quant != NULL;
     case MSC_CPU_GEMM_DEPTHWISE:
         return false;

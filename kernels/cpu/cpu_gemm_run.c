@@ -44,7 +44,8 @@ static enum msc_cpu_gemm_unit best_unit(const struct msc_cpu_gemm_run *r,
 }
 
 static bool is_own(enum msc_cpu_gemm_unit unit) {
-    return unit == MSC_CPU_GEMM_DEPTHWISE || msc_cpu_gemm_is_indirect(unit);
+    return unit == MSC_CPU_GEMM_DEPTHWISE || unit == MSC_CPU_GEMM_FLOAT_DEPTHWISE ||
+           msc_cpu_gemm_is_indirect(unit);
 }
 
 static enum msc_status set_unit(struct msc_cpu_gemm_run *r, const struct msc_cpu_gemm_variant *v,
@@ -98,6 +99,9 @@ static enum msc_status choose_unit(struct msc_cpu_gemm_run *r, const struct msc_
 // ---- Scratch ----------------------------------------------------------------------------------
 
 static size_t own_scratch_bytes(const struct msc_cpu_gemm_run *r) {
+    if (r->unit == MSC_CPU_GEMM_FLOAT_DEPTHWISE) {
+        return msc_cpu_gemm_weigh_scratch(r->k);
+    }
     return r->unit == MSC_CPU_GEMM_DEPTHWISE ? msc_cpu_gemm_depthwise_scratch(r->k)
                                              : msc_cpu_gemm_indirect_scratch(r->k, r->unit);
 }
@@ -176,6 +180,11 @@ static enum msc_status cpu_gemm_multiply(const struct msc_cpu_gemm_run *r, int64
                                          float out[], int thread) {
     int64_t n = r->chunks->out;
     bool is_int8 = r->unit >= MSC_CPU_GEMM_INT8, is_sum = adds_up(r) || r->digits.n > 1;
+    if (r->unit == MSC_CPU_GEMM_FLOAT_DEPTHWISE) {
+        msc_cpu_gemm_weigh(out, r->k, msc_cpu_gemm__input(r, chunk, 0), r->pack->own,
+                           r->bias.floats, r->own_scratch);
+        return MSC_OK;
+    }
     if (r->unit == MSC_CPU_GEMM_DEPTHWISE) {
         msc_cpu_gemm_depthwise_sums(&r->depthwise, chunk, r->sums);
         return MSC_OK;
@@ -335,7 +344,8 @@ static bool get_epilogue(struct msc_cpu_gemm_run *r) {
 // True if a kernel of our own can compute everything that follows its sums. Sets r->own_epilogue.
 static bool cpu_gemm_is_direct(struct msc_cpu_gemm_run *r, const struct msc_cpu_gemm_variant *v) {
     struct msc_simd_epilogue *e = &r->own_epilogue;
-    if (!is_own(r->unit) || r->k->gives_sums || !get_epilogue(r) || !set_quantized(r)) {
+    bool is_tried = is_own(r->unit) && r->unit != MSC_CPU_GEMM_FLOAT_DEPTHWISE;
+    if (!is_tried || r->k->gives_sums || !get_epilogue(r) || !set_quantized(r)) {
         return false;
     }
     e->out = floats_of(r->call);
@@ -400,7 +410,7 @@ enum msc_status msc_cpu_gemm_run(void *kernel, struct msc_cpu_backend *b,
     MSC_TRY(msc_cpu_get_scratch(&memory, b, thread, cpu_gemm_place(&r, NULL)));
     cpu_gemm_place(&r, memory);
     set_channels(&r, v);
-    if (is_own(r.unit)) {
+    if (is_own(r.unit) && r.unit != MSC_CPU_GEMM_FLOAT_DEPTHWISE) {
         begin_own(&r);
     }
     if (r.is_direct) {

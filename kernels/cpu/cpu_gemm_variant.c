@@ -268,6 +268,9 @@ static enum msc_status pack_plain(struct msc_cpu_gemm_pack *p, const struct msc_
     if (unit == MSC_CPU_GEMM_DEPTHWISE) {
         return msc_cpu_gemm_pack_depthwise(&p->own, k, plain);
     }
+    if (unit == MSC_CPU_GEMM_FLOAT_DEPTHWISE) {
+        return msc_cpu_gemm_pack_weigh(&p->own, k, plain);
+    }
     if (msc_cpu_gemm_is_indirect(unit)) {
         return msc_cpu_gemm_pack_indirect(&p->own, k, unit, plain);
     }

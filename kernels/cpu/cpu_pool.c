@@ -1,16 +1,18 @@
-// Max and average pooling over one or two spatial axes in NHWC. Taps are combined in the same order
-// as in the reference kernel, so the results have the same bits.
+// Max and average pooling over one to three spatial axes in NHWC. Taps are combined in the same
+// order as in the reference kernel, so the results have the same bits.
 #include "base/alloc.h"
 #include "base/platform.h"
 #include "kernels/cpu/cpu.h"
 #include "kernels/cpu/simd.h"
-#include "kernels/lowering/pool.h"
+#include "kernels/cpu/window.h"
 
 #include <math.h>
+#include <string.h>
 
 struct kernel {
     struct msc_pool pool;
-    int64_t batch, channels;
+    struct msc_cpu_window window;
+    int64_t batch;
 };
 
 static void cpu_pool_release(void *kernel) {
@@ -24,51 +26,18 @@ static enum msc_status cpu_pool_prepare(void **out, struct msc_cpu_backend *b,
     const struct msc_tensor *x = msc_lowering_operand(plan->graph, joint, 0);
     struct kernel *k = msc_alloc_zero(1, sizeof(*k));
     MSC_TRY(MSC_ALLOCATED(k));
-    k->batch = x->dims[0];
-    k->channels = x->dims[1];
     msc_pool_describe(&k->pool, plan->graph, joint);
+    k->batch = x->dims[0];
+    k->window.channels = x->dims[1];
+    memcpy(k->window.axes, k->pool.axes, sizeof(k->window.axes));
     *out = k;
     return MSC_OK;
-}
-
-// The taps [*begin, *end) of a window that are in [0, length), if the first tap is at `first`.
-static void tap_range(int64_t *begin, int64_t *end, int64_t first, const struct msc_pool_axis *a,
-                      int64_t length) {
-    *begin = first < 0 ? (-first + a->dilation - 1) / a->dilation : 0;
-    int64_t inside = first >= length ? 0 : (length - 1 - first) / a->dilation + 1;
-    *end = inside < a->kernel ? inside : a->kernel;
-}
-
-// The number of a window's taps that are on the input or its padding. With ceil_mode, windows may
-// extend beyond the padding.
-static int64_t padded_taps(const struct msc_pool_axis *a, int64_t first) {
-    int64_t begin, end;
-    tap_range(&begin, &end, first + a->pad_begin, a, a->in + a->pad_begin + a->pad_end);
-    return end > begin ? end - begin : 0;
 }
 
 // With at most this many channels and a column stride of 1, a whole output row is pooled at a time.
 enum { MOST_BY_ROW = 63 };
 
 // ---- Positions one by one ---------------------------------------------------------------------
-
-// Finds the offsets, in elements, of a window's taps in its image. Returns the number of taps;
-// `offsets` has room for all of them.
-static int64_t cpu_pool_find_taps(const struct kernel *k, int64_t y, int64_t x, int64_t offsets[]) {
-    const struct msc_pool_axis *rows = &k->pool.axes[0], *cols = &k->pool.axes[1];
-    int64_t first_y = y * rows->stride - rows->pad_begin;
-    int64_t first_x = x * cols->stride - cols->pad_begin;
-    int64_t y_begin, y_end, x_begin, x_end, n = 0;
-    tap_range(&y_begin, &y_end, first_y, rows, rows->in);
-    tap_range(&x_begin, &x_end, first_x, cols, cols->in);
-    for (int64_t i = y_begin; i < y_end; i++) {
-        for (int64_t j = x_begin; j < x_end; j++) {
-            int64_t at = (first_y + i * rows->dilation) * cols->in + first_x + j * cols->dilation;
-            offsets[n++] = at * k->channels;
-        }
-    }
-    return n;
-}
 
 MSC_SIMD static void cpu_pool_fill(float out[], int64_t n, float value) {
     for (int64_t i = 0; i < n; i++) {
@@ -81,50 +50,41 @@ struct images {
     const void *image;
     bool is_bytes;
     uint8_t flip;
-    int64_t *offsets; // room for all taps
+    struct msc_cpu_taps taps;
 };
 
-// Pools all channels of the output positions x ... x + n - 1 of row y. If n > 1, all of their
+// Pools all channels of the output positions x ... x + n - 1 of a row. If n > 1, all of their
 // windows must have the same taps.
-static void pool_positions(const struct kernel *k, const struct images *of, void *out, int64_t y,
-                           int64_t x, int64_t n) {
-    const struct msc_pool_axis *rows = &k->pool.axes[0], *cols = &k->pool.axes[1];
-    int64_t first_y = y * rows->stride - rows->pad_begin;
-    int64_t first_x = x * cols->stride - cols->pad_begin;
-    struct msc_simd_pool p = {.offsets = of->offsets,
-                              .n_taps = cpu_pool_find_taps(k, y, x, of->offsets),
-                              .channels = k->channels,
+static void pool_positions(const struct kernel *k, struct images *of, void *out, int64_t x,
+                           int64_t n) {
+    const struct msc_pool_axis *cols = &k->window.axes[2];
+    struct msc_cpu_taps *t = &of->taps;
+    msc_cpu_window_set_position(t, &k->window, x);
+    struct msc_simd_pool p = {.offsets = t->offsets,
+                              .n_taps = t->n,
+                              .channels = k->window.channels,
                               .n_windows = n,
-                              .step = cols->stride * k->channels};
+                              .step = cols->stride * k->window.channels};
     if (of->is_bytes) {
         msc_simd_best()->largest(out, of->image, &p, of->flip);
     } else if (!k->pool.is_max) {
-        int64_t count = k->pool.counts_padding
-                            ? padded_taps(rows, first_y) * padded_taps(cols, first_x)
-                            : p.n_taps;
-        msc_simd_best()->mean(out, of->image, &p, (float)count);
-    } else if (p.n_taps > 0) {
+        int64_t first = x * cols->stride - cols->pad_begin;
+        int64_t padded = t->padded * msc_cpu_window_count_padded(cols, first);
+        msc_simd_best()->mean(out, of->image, &p, (float)(k->pool.counts_padding ? padded : t->n));
+    } else if (t->n > 0) {
         msc_simd_best()->largest_float(out, of->image, &p);
     } else {
-        cpu_pool_fill(out, n * k->channels, -INFINITY);
+        cpu_pool_fill(out, n * p.channels, -INFINITY);
     }
 }
 
-// Pools row y. Positions at both ends, whose windows extend beyond the image, are pooled one by
-// one. All other positions are pooled together: their windows have the same taps, shifted by the
-// stride.
-static void pool_by_position(const struct kernel *k, const struct images *of, void *out,
-                             int64_t y) {
-    const struct msc_pool_axis *cols = &k->pool.axes[1];
-    int64_t reach = cols->in - 1 - (cols->kernel - 1) * cols->dilation + cols->pad_begin;
-    int64_t begin = (cols->pad_begin + cols->stride - 1) / cols->stride;
-    int64_t end = reach < 0 ? 0 : reach / cols->stride + 1;
-    size_t position = (size_t)k->channels * (of->is_bytes ? 1 : sizeof(float));
-    end = end < cols->out ? end : cols->out;
-    for (int64_t x = 0; x < cols->out;) {
-        int64_t n = x >= begin && x < end ? end - x : 1;
-        pool_positions(k, of, (char *)out + (size_t)x * position, y, x, n);
-        x += n;
+// Pools a row. Neighbouring positions whose windows have the same taps, shifted by the stride, are
+// pooled together.
+static void pool_by_position(const struct kernel *k, struct images *of, void *out) {
+    size_t position = (size_t)k->window.channels * (of->is_bytes ? 1 : sizeof(float));
+    for (int64_t x = 0, n; x < k->window.axes[2].out; x += n) {
+        n = msc_cpu_window_run(&k->window, x);
+        pool_positions(k, of, (char *)out + (size_t)x * position, x, n);
     }
 }
 
@@ -142,42 +102,41 @@ MSC_SIMD static void cpu_pool_add_into(float *restrict out, const float *restric
     }
 }
 
-static void divide_row(const struct kernel *k, float *out, int64_t first_y, int64_t n_y) {
-    const struct msc_pool_axis *rows = &k->pool.axes[0], *cols = &k->pool.axes[1];
+static void divide_row(const struct kernel *k, float *out, const struct msc_cpu_taps *t) {
+    const struct msc_pool_axis *cols = &k->window.axes[2];
     for (int64_t x = 0; x < cols->out; x++) {
-        int64_t first = x - cols->pad_begin, begin, end;
-        tap_range(&begin, &end, first, cols, cols->in);
+        int64_t first = x * cols->stride - cols->pad_begin, begin, end;
+        msc_cpu_window_range(&begin, &end, first, cols, cols->in);
         int64_t count = k->pool.counts_padding
-                            ? padded_taps(rows, first_y) * padded_taps(cols, first)
-                            : n_y * (end > begin ? end - begin : 0);
-        for (int64_t c = 0; c < k->channels; c++) {
-            out[x * k->channels + c] /= (float)count;
+                            ? t->padded * msc_cpu_window_count_padded(cols, first)
+                            : t->n_lines * (end > begin ? end - begin : 0);
+        for (int64_t c = 0; c < k->window.channels; c++) {
+            out[x * k->window.channels + c] /= (float)count;
         }
     }
 }
 
 // Pools one output row with a column stride of 1. For each tap, the elements that neighbouring
 // windows read are contiguous. Elements outside of the image are left out.
-static void pool_row(const struct kernel *k, float *out, const float *image, int64_t y) {
-    const struct msc_pool_axis *rows = &k->pool.axes[0], *cols = &k->pool.axes[1];
-    int64_t first_y = y * rows->stride - rows->pad_begin, begin, end;
-    tap_range(&begin, &end, first_y, rows, rows->in);
-    cpu_pool_fill(out, cols->out * k->channels, k->pool.is_max ? -INFINITY : 0.0f);
-    for (int64_t i = begin; i < end; i++) {
-        const float *row = image + (first_y + i * rows->dilation) * cols->in * k->channels;
+static void pool_row(const struct kernel *k, float *out, const float *image,
+                     const struct msc_cpu_taps *t) {
+    const struct msc_pool_axis *cols = &k->window.axes[2];
+    int64_t channels = k->window.channels;
+    cpu_pool_fill(out, cols->out * channels, k->pool.is_max ? -INFINITY : 0.0f);
+    for (int64_t i = 0; i < t->n_lines; i++) {
+        const float *row = image + t->starts[i];
         for (int64_t j = 0; j < cols->kernel; j++) {
             int64_t shift = j * cols->dilation - cols->pad_begin;
             int64_t x = shift < 0 ? -shift : 0;
             int64_t stop = cols->in - shift < cols->out ? cols->in - shift : cols->out;
             if (x < stop) {
                 (k->pool.is_max ? cpu_pool_max_into : cpu_pool_add_into)(
-                    out + x * k->channels, row + (x + shift) * k->channels,
-                    (stop - x) * k->channels);
+                    out + x * channels, row + (x + shift) * channels, (stop - x) * channels);
             }
         }
     }
     if (!k->pool.is_max) {
-        divide_row(k, out, first_y, end > begin ? end - begin : 0);
+        divide_row(k, out, t);
     }
 }
 
@@ -186,11 +145,11 @@ static void pool_row(const struct kernel *k, float *out, const float *image, int
 static bool cpu_pool_is_movement(const void *kernel) {
     const struct kernel *k = kernel;
     bool has_taps = k->pool.is_max;
-    for (int i = 0; i < 2; i++) {
-        for (int64_t o = 0; has_taps && o < k->pool.axes[i].out; o++) {
+    for (int i = 0; i < 3; i++) {
+        const struct msc_pool_axis *a = &k->window.axes[i];
+        for (int64_t o = 0; has_taps && o < a->out; o++) {
             int64_t begin, end;
-            const struct msc_pool_axis *a = &k->pool.axes[i];
-            tap_range(&begin, &end, o * a->stride - a->pad_begin, a, a->in);
+            msc_cpu_window_range(&begin, &end, o * a->stride - a->pad_begin, a, a->in);
             has_taps = end > begin;
         }
     }
@@ -206,28 +165,30 @@ static enum msc_status cpu_pool_run(void *kernel, struct msc_cpu_backend *b,
     struct images of = {.image = call->inputs[0].data,
                         .is_bytes = quant != NULL,
                         .flip = quant && quant->low < 0 ? 0x80 : 0};
-    size_t bytes = quant ? 1 : sizeof(float);
-    int64_t row = k->pool.axes[1].out * k->channels;
-    int64_t image = k->pool.axes[0].in * k->pool.axes[1].in * k->channels;
-    size_t offset_bytes =
-        (size_t)(k->pool.axes[0].kernel * k->pool.axes[1].kernel) * sizeof(int64_t);
+    const struct msc_pool_axis *a = k->window.axes;
+    int64_t row = a[2].out * k->window.channels, n_rows = a[0].out * a[1].out;
+    int64_t image = a[0].in * a[1].in * a[2].in * k->window.channels;
+    size_t bytes = quant ? 1 : sizeof(float), used = 0;
     size_t row_bytes = call->outputs[0].data ? 0 : (size_t)row * sizeof(float);
-    bool by_row = !quant && k->pool.axes[1].stride == 1 && k->channels <= MOST_BY_ROW;
+    size_t taps_bytes = msc_cpu_window_bytes(&k->window);
+    bool by_row = !quant && a[2].stride == 1 && k->window.channels <= MOST_BY_ROW;
     void *memory;
-    MSC_TRY(msc_cpu_get_scratch(&memory, b, thread, msc_cpu_round_up(offset_bytes) + row_bytes));
-    of.offsets = memory;
-    for (int64_t i = 0; i < k->batch * k->pool.axes[0].out; i++) {
-        int64_t y = i % k->pool.axes[0].out;
-        char *out = row_bytes > 0 ? (char *)memory + msc_cpu_round_up(offset_bytes)
-                                  : (char *)call->outputs[0].data + (size_t)(i * row) * bytes;
+    MSC_TRY(msc_cpu_get_scratch(&memory, b, thread, msc_cpu_round_up(taps_bytes) + row_bytes));
+    of.taps = msc_cpu_window_taps(&k->window, msc_cpu_take(memory, &used, taps_bytes));
+    char *floats = msc_cpu_take(memory, &used, row_bytes);
+    for (int64_t i = 0; i < k->batch * n_rows; i++) {
+        int64_t at = i % n_rows;
+        char *out =
+            row_bytes > 0 ? floats : (char *)call->outputs[0].data + (size_t)(i * row) * bytes;
+        msc_cpu_window_set_row(&of.taps, &k->window, at / a[1].out, at % a[1].out);
         if (by_row) {
-            pool_row(k, (float *)(void *)out, of.image, y);
+            pool_row(k, (float *)(void *)out, of.image, &of.taps);
         } else {
-            pool_by_position(k, &of, out, y);
+            pool_by_position(k, &of, out);
         }
         msc_cpu_write_quantized(call->quantized, call->n_quantized, i * row, (float *)(void *)out,
                                 row);
-        if (y + 1 == k->pool.axes[0].out) {
+        if (at + 1 == n_rows) {
             of.image = (const char *)of.image + (size_t)image * bytes;
         }
     }

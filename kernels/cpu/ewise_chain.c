@@ -88,6 +88,11 @@ static bool add_binary(struct chainer *c, const struct msc_ewise_instr *x, int32
     return false;
 }
 
+// True if all elements of a row read the same element of the operand.
+static bool is_row_number(const struct msc_ewise *e, int32_t operand) {
+    return operand < MSC_EWISE_VALUE && e->operands[operand].strides[e->n_dims - 1] == 0;
+}
+
 // True if a chain that begins with this instruction should load the second operand, because the
 // first operand is a number.
 static bool is_number_first(const struct chainer *c, const struct msc_ewise_instr *x) {
@@ -96,7 +101,7 @@ static bool is_number_first(const struct chainer *c, const struct msc_ewise_inst
         is_commutative =
             is_commutative || (binaries[i].instr == x->op && binaries[i].is_commutative);
     }
-    return is_commutative && is_number(c->e, x->x[0]) && !is_number(c->e, x->x[1]);
+    return is_commutative && is_row_number(c->e, x->x[0]) && !is_row_number(c->e, x->x[1]);
 }
 
 static bool cpu_ewise_chain_add_instr(struct chainer *c, int32_t k) {
@@ -145,6 +150,47 @@ enum msc_status msc_cpu_ewise__make_chain(struct msc_cpu_ewise *e) {
     }
     e->chain = (struct msc_simd_chain){c.n, c.instrs};
     return MSC_OK;
+}
+
+// ---- Numbers ----------------------------------------------------------------------------------
+
+// The operation for a number in place of an array; LOAD: there is none.
+static enum msc_simd_op number_op(enum msc_simd_op array) {
+    for (size_t i = 0; i < sizeof(binaries) / sizeof(binaries[0]); i++) {
+        if (binaries[i].array == array) {
+            return binaries[i].number;
+        }
+    }
+    return MSC_SIMD_LOAD;
+}
+
+void msc_cpu_ewise__find_numbers(struct msc_cpu_ewise *e) {
+    const struct msc_simd_chain *chain = &e->chain;
+    if (!msc_simd_best()->run_chain || !msc_cpu_ewise_is_within_row(e) || chain->n_instrs == 0 ||
+        chain->instrs[0].op != MSC_SIMD_LOAD) {
+        return;
+    }
+    for (int32_t i = 1; i < chain->n_instrs; i++) {
+        int32_t operand = chain->instrs[i].operands[0];
+        if (number_op(chain->instrs[i].op) != MSC_SIMD_LOAD && is_row_number(e->program, operand) &&
+            operand != chain->instrs[0].operands[0]) {
+            e->operands[operand].mode = MSC_CPU_EWISE_NUMBER;
+            e->n_numbers++;
+        }
+    }
+}
+
+void msc_cpu_ewise__set_numbers(struct msc_simd_instr instrs[], const struct msc_cpu_ewise *e,
+                                const float *const places[]) {
+    for (int32_t i = 0; i < e->chain.n_instrs; i++) {
+        struct msc_simd_instr *to = &instrs[i];
+        *to = e->chain.instrs[i];
+        enum msc_simd_op op = number_op(to->op);
+        if (op != MSC_SIMD_LOAD && e->operands[to->operands[0]].mode == MSC_CPU_EWISE_NUMBER) {
+            to->op = op;
+            to->p[0] = *places[to->operands[0]];
+        }
+    }
 }
 
 // ---- Epilogues --------------------------------------------------------------------------------

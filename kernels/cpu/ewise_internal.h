@@ -20,6 +20,8 @@ enum msc_cpu_ewise_mode {
     MSC_CPU_EWISE_BROADCAST, // from a buffer, which is refilled if the block has other elements
     MSC_CPU_EWISE_READY,     // `memory` holds the block's elements, which are the same for all
                              // blocks
+    MSC_CPU_EWISE_NUMBER, // one element in a whole row, and each block is within a row: the chain
+                          // takes it as a number
 };
 
 struct msc_cpu_ewise_operand {
@@ -44,12 +46,24 @@ struct msc_cpu_ewise {
     int32_t n_buffers;
     struct msc_simd_chain chain; // the program as a chain; without instructions if it is not
                                  // a chain
+    int32_t n_numbers;           // instructions of the chain that read a NUMBER
 };
+
+// True if each block is within a row.
+static inline bool msc_cpu_ewise_is_within_row(const struct msc_cpu_ewise *e) {
+    return e->program->n_dims > 1 && e->block_rows <= 1;
+}
 
 // out[r][c] = in[r * row_stride + c * stride]
 void msc_cpu_ewise__broadcast(float *out, const float *in, int64_t rows, int64_t row_stride,
                               int64_t cols, int64_t stride);
 // Sets e->chain. Returns MSC_OK also if the program is not a chain.
 enum msc_status msc_cpu_ewise__make_chain(struct msc_cpu_ewise *e);
+// Sets the mode NUMBER of operands that a chain can take as numbers.
+void msc_cpu_ewise__find_numbers(struct msc_cpu_ewise *e);
+// Copies the chain's instructions to `instrs`. Those that read a NUMBER get the operation for
+// numbers, and the number at places[operand].
+void msc_cpu_ewise__set_numbers(struct msc_simd_instr instrs[], const struct msc_cpu_ewise *e,
+                                const float *const places[]);
 
 #endif

@@ -78,7 +78,9 @@ static enum msc_status cpu_ewise_init(struct msc_cpu_ewise *e) {
         }
     }
     MSC_TRY(divide_into_blocks(e));
-    return msc_cpu_ewise__make_chain(e);
+    MSC_TRY(msc_cpu_ewise__make_chain(e));
+    msc_cpu_ewise__find_numbers(e);
+    return MSC_OK;
 }
 
 enum msc_status msc_cpu_ewise_create(struct msc_cpu_ewise **out, const struct msc_plan *plan,

@@ -12,10 +12,13 @@ static size_t cpu_ewise_round_up(size_t n_bytes) {
 }
 
 // The parts of scratch: the address of each value (`places`), the quantisations of operands that a
-// chain reads as integers (`quants`), the address from which each buffer was filled (`origins`),
-// and memory for registers, buffers and an output block (`blocks`).
+// The parts of scratch: the address of each value (`places`), the quantisations of operands that a
+// chain reads as integers (`quants`), the address from which each buffer was filled (`origins`), a
+// copy of a chain that reads numbers (`instrs`), and memory for registers, buffers and an output
+// block (`blocks`).
 struct scratch {
     const float **places;
+    struct msc_simd_instr *instrs;
     const struct msc_quant **quants;
     const void **origins;
     float *blocks;
@@ -39,9 +42,15 @@ static size_t origins_bytes(const struct msc_cpu_ewise *e) {
     return cpu_ewise_round_up((size_t)e->n_buffers * sizeof(void *));
 }
 
+static size_t instrs_bytes(const struct msc_cpu_ewise *e) {
+    return e->n_numbers == 0
+               ? 0
+               : cpu_ewise_round_up((size_t)e->chain.n_instrs * sizeof(struct msc_simd_instr));
+}
+
 size_t msc_cpu_ewise_scratch_bytes(const struct msc_cpu_ewise *e) {
     return e == NULL ? 0
-                     : places_bytes(e) + quants_bytes(e) + origins_bytes(e) +
+                     : places_bytes(e) + quants_bytes(e) + origins_bytes(e) + instrs_bytes(e) +
                            (size_t)(e->program->n_registers + e->n_buffers + 1) * block_bytes(e);
 }
 
@@ -195,9 +204,16 @@ static void ewise_run_locate(const struct msc_cpu_ewise *e, const struct msc_cpu
             s->places[i] = at;
             continue;
         }
+        bool is_number = o->mode == MSC_CPU_EWISE_NUMBER;
+        if (is_number && !integers) {
+            s->places[i] = at;
+            continue;
+        }
         float *buffer = s->blocks + (size_t)(p->n_registers + o->buffer) * stride;
         s->places[i] = buffer;
-        if (is_direct) {
+        if (is_number) {
+            msc_cpu_dequantize(buffer, at, integers->dtype, 1, integers->quant);
+        } else if (is_direct) {
             msc_cpu_dequantize(buffer, at, integers->dtype, k->rows * k->cols, integers->quant);
         } else if (s->origins[o->buffer] != at) {
             ewise_run_refill(e, from, k, buffer, at, integers);
@@ -257,10 +273,15 @@ static void run_chain(const struct msc_cpu_ewise *e, const struct msc_cpu_ewise_
                       const struct msc_simd_bytes *q) {
     struct msc_simd_run run = {
         .arrays = {s->places, s->has_quants ? s->quants : NULL}, .n = n, .q = q};
+    struct msc_simd_chain chain = e->chain;
     int32_t n_made = q ? 1 : 0;
     run.bytes = q ? (uint8_t *)call->quantized[0].view.data + at : NULL;
     run.out = call->out || call->n_quantized > n_made ? out : NULL;
-    msc_simd_best()->run_chain(&e->chain, &run);
+    if (e->n_numbers > 0) {
+        msc_cpu_ewise__set_numbers(s->instrs, e, s->places);
+        chain.instrs = s->instrs;
+    }
+    msc_simd_best()->run_chain(&chain, &run);
     if (call->n_quantized > n_made) {
         msc_cpu_write_quantized(call->quantized + n_made, call->n_quantized - n_made, at, out, n);
     }
@@ -287,17 +308,20 @@ static bool cpu_ewise_is_direct(const struct msc_cpu_ewise *e, int32_t operand) 
     return e->operands[operand].mode == MSC_CPU_EWISE_DIRECT;
 }
 
-// True if all elements can be computed as one block, because no operand and no intermediate result
-// needs a buffer.
+// True if all elements, or all elements of a row, can be computed as one block, because no operand
+// and no intermediate result needs a buffer.
 static bool needs_no_blocks(const struct msc_cpu_ewise *e, const struct msc_cpu_ewise_call *call,
                             int32_t n_made) {
     const struct msc_simd_chain *chain = &e->chain;
-    bool fits = e->program->n_dims == 1 && call->n_quantized <= n_made;
+    bool is_short = e->program->n_dims == 1 || msc_cpu_ewise_is_within_row(e);
+    bool fits = is_short && call->n_quantized <= n_made;
     if (is_chain(e) && chain->instrs[0].op == MSC_SIMD_LOAD) {
         for (int32_t i = 0; i < chain->n_instrs; i++) {
             const struct msc_simd_instr *instr = &chain->instrs[i];
             bool reads = instr->op == MSC_SIMD_LOAD || msc_simd_reads_array(instr->op);
-            fits = fits && (!reads || cpu_ewise_is_direct(e, instr->operands[0]));
+            bool is_buffered = reads && !cpu_ewise_is_direct(e, instr->operands[0]) &&
+                               e->operands[instr->operands[0]].mode != MSC_CPU_EWISE_NUMBER;
+            fits = fits && !is_buffered;
         }
         return fits;
     }
@@ -314,7 +338,8 @@ static struct scratch begin_scratch(const struct msc_cpu_ewise *e,
     struct scratch s = {.places = (const float **)(void *)memory};
     s.quants = (const struct msc_quant **)(void *)(memory += places_bytes(e));
     s.origins = (const void **)(void *)(memory += quants_bytes(e));
-    s.blocks = (float *)(void *)(memory + origins_bytes(e));
+    s.instrs = (struct msc_simd_instr *)(void *)(memory += origins_bytes(e));
+    s.blocks = (float *)(void *)(memory + instrs_bytes(e));
     for (int32_t i = 0; i < e->program->n_operands; i++) {
         const struct msc_view *integers = integers_of(&e->program->operands[i], call);
         bool is_read = integers && is_chain(e) && cpu_ewise_is_direct(e, i);

@@ -210,7 +210,7 @@ static enum msc_status number_weights(struct msc_numbering *num, int32_t step,
         .kind = MSC_EXPR_WEIGHTS, .index = step, .weights = MSC_NO_ID, .slot_edits = edits};
     expr.hash = msc_hash_combine(msc_hash_bytes("weights", 7), s->hash);
     for (int32_t i = 0; i < s->n_weight_slots; i++) {
-        const struct msc_edit *edit = edit_of(edits, s->weight_slots[i]);
+        const struct msc_edit *edit = msc_numbering_weight_edit(s, i, edits);
         if (edit) {
             expr.hash = msc_hash_add_u64(msc_hash_combine(expr.hash, edit->hash), (uint64_t)i);
         }
@@ -257,6 +257,20 @@ static void set_value_number(struct msc_numbering *num, int32_t value,
     *at = number;
 }
 
+// Numbers the output of a DequantizeLinear that undoes a QuantizeLinear: as the value that the
+// latter reads, under their quantisation.
+static enum msc_status number_undone(struct msc_numbering *num, const struct msc_step *s,
+                                     const struct msc_edit *const edits[], uint64_t noise_seed) {
+    const struct msc_step *quantize = &num->plan->steps[s->undone];
+    int32_t value = quantize->inputs[0];
+    struct msc_value_number number = num->values[value];
+    MSC_TRY(
+        msc_numbering_edit(num, value, edit_of(edits, quantize->slots[0]), noise_seed, &number));
+    MSC_TRY(number_under_quant(num, value, s->quant, 0, 0, &number));
+    set_value_number(num, s->outputs[0], number);
+    return MSC_OK;
+}
+
 static enum msc_status number_step(struct msc_numbering *num, int32_t index,
                                    const struct msc_edit *const edits[], uint64_t noise_seed) {
     const struct msc_step *s = &num->plan->steps[index];
@@ -269,6 +283,9 @@ static enum msc_status number_step(struct msc_numbering *num, int32_t index,
     if (s->kind == MSC_STEP_ALIAS) {
         set_value_number(num, s->outputs[0], num->values[s->inputs[0]]);
         return MSC_OK;
+    }
+    if (s->quant && !edit_of(edits, s->slots[0])) {
+        return number_undone(num, s, edits, noise_seed);
     }
     for (int32_t i = 0; i < s->n_inputs; i++) {
         inputs[i] = num->values[s->inputs[i]];

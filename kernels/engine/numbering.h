@@ -12,6 +12,10 @@
 // those inputs can then write the integers directly. A step also moves bytes if all its inputs
 // already have one common quantisation. A value that is to be quantised twice in the same way is
 // quantised once.
+//
+// If a model quantises values itself, with QuantizeLinear and DequantizeLinear, the output of the
+// latter is numbered as the quantised value. So steps read and write integers as they do if a trial
+// has the same quantisations as edits.
 #ifndef MSC_KERNELS_ENGINE_NUMBERING_H
 #define MSC_KERNELS_ENGINE_NUMBERING_H
 
@@ -77,6 +81,15 @@ enum msc_status msc_numbering_add_trial(struct msc_numbering *num,
 enum msc_status msc_numbering_edit(struct msc_numbering *num, int32_t value,
                                    const struct msc_edit *edit, uint64_t noise_seed,
                                    struct msc_value_number *number);
+
+// The edit under which a step's weight slot `i` is packed if a trial has these edits (or NULL, for
+// the float model).
+static inline const struct msc_edit *
+msc_numbering_weight_edit(const struct msc_step *s, int32_t i,
+                          const struct msc_edit *const edits[]) {
+    const struct msc_edit *edit = edits ? edits[s->weight_slots[i]] : NULL;
+    return edit ? edit : s->own_edits[i];
+}
 
 // The integer quantisation of the value that a number names; NULL for float32 values.
 static inline const struct msc_quant *msc_numbering_integers(const struct msc_numbering *num,

@@ -60,6 +60,7 @@ static enum msc_status make_plan(struct msc_planner *p, const int32_t wanted[], 
         }
     }
     MSC_TRY(msc_planner__find_live_out(p, wanted, n_wanted));
+    MSC_TRY(msc_planner__find_pairs(p));
     msc_planner__hash_steps(p->plan);
     for (int32_t i = 0; i < p->plan->n_steps; i++) {
         if (p->plan->steps[i].kind != MSC_STEP_ALIAS) {

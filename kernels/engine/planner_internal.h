@@ -44,6 +44,8 @@ enum msc_status msc_planner__match_slots(struct msc_plan *plan,
 enum msc_status msc_planner__find_remainder_slots(struct msc_plan *plan,
                                                   const struct msc_plan_origin *origin,
                                                   struct msc_arena *arena);
+// Finds the values and weights that the model quantises itself. All steps must exist.
+enum msc_status msc_planner__find_pairs(struct msc_planner *p);
 // Computes the hashes of all steps.
 void msc_planner__hash_steps(struct msc_plan *plan);
 

@@ -129,8 +129,8 @@ static enum msc_status pack_weights(struct msc_schedule *s, const struct msc_nod
     const struct msc_edit *const *slot_edits = msc_schedule__expr(s, node)->slot_edits;
     const struct msc_step *step = msc_schedule__step(s, node);
     const struct msc_edit *edits[MSC_STEP_MAX_WEIGHTS] = {NULL};
-    for (int32_t i = 0; slot_edits && i < step->n_weight_slots; i++) {
-        edits[i] = slot_edits[step->weight_slots[i]];
+    for (int32_t i = 0; i < step->n_weight_slots; i++) {
+        edits[i] = msc_numbering_weight_edit(step, i, slot_edits);
     }
     return b->def->weights(b, step, edits, weights, n_bytes);
 }

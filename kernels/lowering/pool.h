@@ -1,4 +1,4 @@
-// Max and average pooling over one or two spatial axes.
+// Max and average pooling over one to three spatial axes.
 #ifndef MSC_KERNELS_LOWERING_POOL_H
 #define MSC_KERNELS_LOWERING_POOL_H
 
@@ -12,7 +12,7 @@ struct msc_pool_axis {
 struct msc_pool {
     bool is_max;
     bool counts_padding;
-    struct msc_pool_axis axes[2]; // rows, columns; with one spatial axis, there is a single row
+    struct msc_pool_axis axes[3]; // planes, rows, columns; missing axes come first, with length 1
 };
 
 // Describes a pooling joint. False if MSC_FAMILY_POOL does not accept it.

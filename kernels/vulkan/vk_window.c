@@ -70,26 +70,26 @@ static bool is_last(const struct msc_value *v) {
 
 // ---- Pooling ----------------------------------------------------------------------------------
 
-// Loop iterations of a pool per output. The loop over columns is inside the loop over rows.
+// Loop iterations of a pool per output: loops over planes, rows and columns inside each other.
 static uint64_t pool_turns(const struct msc_pool *pool) {
-    return (uint64_t)(pool->axes[0].kernel * (pool->axes[1].kernel + 2) + 1);
+    const struct msc_pool_axis *a = pool->axes;
+    return (uint64_t)(a[0].kernel * (a[1].kernel * (a[2].kernel + 2) + 2) + 1);
 }
 
 static enum msc_status pool_init(struct kernel *k, struct msc_vk_backend *b,
                                  const struct msc_plan *plan, const struct msc_step *step) {
-    // The rows of numbers that shaders/pool.comp reads; each row has one number for rows and one
-    // for columns.
+    // The rows of numbers that shaders/pool.comp reads; each row has one number for each axis.
     enum { IN, OUT, KERNEL, STRIDE, DILATION, PAD_BEGIN, PAD_END, N_ROWS };
     const struct msc_joint *joint = step->joints[0].joint;
     const struct msc_value *x = &plan->values[step->inputs[k->input]];
     const struct msc_value *y = &plan->values[step->outputs[0]];
     struct msc_pool pool;
-    int32_t g[N_ROWS][2];
+    int32_t g[N_ROWS][3];
     if (!msc_pool_describe(&pool, plan->graph, joint) || !is_last(x) || !is_last(y) ||
         !msc_vk_can_spread(b->vk, k->n, pool_turns(&pool))) {
         return MSC_FAIL(MSC_E_UNSUPPORTED, "joint %s: no shader computes it", joint->name);
     }
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < 3; i++) {
         const struct msc_pool_axis *a = &pool.axes[i];
         const int64_t values[N_ROWS] = {a->in,       a->out,       a->kernel, a->stride,
                                         a->dilation, a->pad_begin, a->pad_end};

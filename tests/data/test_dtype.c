@@ -92,16 +92,20 @@ static void test_data_dtype__arrays(void **state) {
         for (uint32_t i = 0; i < 0x10000; i++) {
             // Each number of the type, each boundary between two of them, and the float32 numbers
             // next to the boundary.
-            uint16_t bits = (uint16_t)i, narrow[4];
+            uint16_t bits = (uint16_t)i, narrow[9];
             float back, wide = is_half ? msc_f16_to_f32(bits) : msc_bf16_to_f32(bits);
             msc_f32_widen(&back, &bits, types[t], 1);
             assert_memory_equal(&back, &wide, sizeof wide);
             uint32_t from = 0, half = is_half ? 0x1000 : 0x8000;
             memcpy(&from, &wide, sizeof wide);
-            const float x[4] = {wide, float_of(from + half), float_of(from + half - 1),
-                                float_of(from + half + 1)};
-            msc_f32_narrow(narrow, types[t], x, 4);
-            for (int k = 0; k < 4; k++) {
+            const float near[4] = {wide, float_of(from + half), float_of(from + half - 1),
+                                   float_of(from + half + 1)};
+            float x[9]; // more than a vector of eight
+            for (int k = 0; k < 9; k++) {
+                x[k] = near[k % 4];
+            }
+            msc_f32_narrow(narrow, types[t], x, 9);
+            for (int k = 0; k < 9; k++) {
                 assert_int_equal(narrow[k], is_half ? msc_f32_to_f16(x[k]) : msc_f32_to_bf16(x[k]));
             }
         }

@@ -612,6 +612,37 @@ def einsum_weight_cases():
         ("abij,ojip->opab", q, normal(2, 5, 4, 3)), ("bhid,hod->bhio", q, normal(3, 7, 5))]])
 
 
+def quantised_layer_cases():
+    """Layers between pairs, with dequantised weights."""
+    def constant(name, value, kind=np.float32):
+        return numpy_helper.from_array(np.asarray(value, kind), name)
+
+    def pair(x, y, scale, zero):
+        return [helper.make_node("QuantizeLinear", [x, scale, zero], [y + "_q"]),
+                helper.make_node("DequantizeLinear", [y + "_q", scale, zero], [y])]
+
+    write_chain("quantised_conv", normal(2, 6, 7, 5) * 3, [
+        *pair("x", "a", "s", "z"),
+        helper.make_node("DequantizeLinear", ["w", "t"], ["f"], axis=0),
+        helper.make_node("DequantizeLinear", ["b", "u"], ["g"], axis=0),
+        helper.make_node("Conv", ["a", "f", "g"], ["c"], pads=[1, 1, 1, 1]),
+        helper.make_node("Relu", ["c"], ["r"]),
+        *pair("r", "y", "v", "o")], [
+            constant("s", 0.061), constant("z", 117, np.uint8),
+            constant("w", whole(-127, 128, 8, 6, 3, 3), np.int8),
+            constant("t", np.linspace(0.001, 0.003, 8)), constant("v", 0.05),
+            constant("b", whole(-9000, 9000, 8), np.int32),
+            constant("u", 0.061 * np.linspace(0.001, 0.003, 8)), constant("o", 3, np.uint8)],
+        opset=13)
+    write_chain("quantised_matmul", normal(3, 40) * 3, [
+        *pair("x", "a", "s", "z"),
+        helper.make_node("DequantizeLinear", ["w", "t"], ["f"]),
+        helper.make_node("MatMul", ["a", "f"], ["c"]),
+        *pair("c", "y", "v", "z")], [
+            constant("s", 0.083), constant("z", -9, np.int8), constant("t", 0.0041),
+            constant("w", whole(-127, 128, 40, 11), np.int8), constant("v", 0.2)], opset=13)
+
+
 if __name__ == "__main__":
     shutil.rmtree(FOLDER, ignore_errors=True)
     conv_cases()
@@ -627,3 +658,4 @@ if __name__ == "__main__":
     rank_cases()
     einsum_weight_cases()
     region_cases()
+    quantised_layer_cases()

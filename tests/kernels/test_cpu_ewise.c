@@ -175,12 +175,15 @@ static void test_kernels_cpu_ewise__chain(void **state) {
     }
 }
 
+// Rows in NCHW are parts of a block, a block, or several blocks.
 static void test_kernels_cpu_ewise__batch_norm(void **state) {
+    static const int64_t columns[] = {7, 25, 49};
     (void)state;
-    for (int last = 0; last < 2; last++) {
+    for (int way = 0; way < 6; way++) {
         struct cpu_case c;
+        bool last = way % 2 == 1;
         cpu_case_init(&c, 4);
-        int32_t x = cpu_input(&c, "NCHW", 4, DIMS(2, 19, 5, 7));
+        int32_t x = cpu_input(&c, "NCHW", 4, DIMS(2, 19, 33, columns[way / 2]));
         int32_t w[4];
         for (int i = 0; i < 4; i++) {
             c.low = i == 3 ? 0.1f : -2.0f;
@@ -265,20 +268,24 @@ static void check_integers(struct cpu_case *c, int32_t y, const float expected[]
 }
 
 // max(a + b, 0), with b of the same shape or with one channel; then the same joints in a step that
-// is not a chain.
+// is not a chain. Rows are parts of a block, a block, or several blocks.
 static void test_kernels_cpu_ewise__integers(void **state) {
-    static float expected[INTEGERS];
+    enum { MOST = 49 };
+    static const int columns[] = {7, 25, MOST};
+    static float expected[2 * 5 * 33 * MOST];
     (void)state;
-    for (int way = 0; way < 4; way++) {
+    for (int way = 0; way < 12; way++) {
         struct cpu_case c;
         const float *a, *b;
-        bool is_narrow = way % 2 == 1, is_chain = way < 2;
+        bool is_narrow = way % 2 == 1, is_chain = way / 2 % 2 == 0;
+        int row = 33 * columns[way / 4];
         cpu_case_init(&c, 31);
-        int32_t x0 = integer_input(&c, &a, 4, DIMS(2, 5, 11, 21));
-        int32_t x1 = integer_input(&c, &b, 4, is_narrow ? DIMS(1, 5, 1, 1) : DIMS(2, 5, 11, 21));
+        const int64_t *dims = DIMS(2, 5, 33, columns[way / 4]);
+        int32_t x0 = integer_input(&c, &a, 4, dims);
+        int32_t x1 = integer_input(&c, &b, 4, is_narrow ? DIMS(1, 5, 1, 1) : dims);
         int32_t y = binary(&c, is_chain ? MSC_OP_ADD : MSC_OP_MAXIMUM, x0, x1);
-        for (int i = 0; i < INTEGERS; i++) {
-            float other = b[is_narrow ? i / 231 % 5 : i];
+        for (int i = 0; i < 2 * 5 * row; i++) {
+            float other = b[is_narrow ? i / row % 5 : i];
             float value = is_chain ? a[i] + other : a[i] > other ? a[i] : other;
             expected[i] = value < 0.0f ? 0.0f : value;
         }

@@ -100,6 +100,8 @@ class Plans:
         parts = []
         for batch in self.batches(self.values):
             numpy.save(data, batch)
+            if os.path.exists(archive):  # it may hold other tensors, which are not overwritten
+                os.remove(archive)
             run(*command)
             parts.append(dict(numpy.load(archive)))
         return {name: numpy.concatenate([part[name] for part in parts]) for name in names}
