@@ -10,6 +10,7 @@
 #include "base/str.h"
 
 #include <limits.h>
+#include <malloc.h>
 #include <sched.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -66,6 +67,12 @@ uint64_t msc_machine_resident_bytes(void) {
 uint64_t msc_machine_limit_bytes(void) {
     uint64_t free_bytes = msc_machine_free_bytes(), held = msc_machine_resident_bytes();
     return free_bytes == 0 ? 0 : free_bytes + held;
+}
+
+void msc_machine_give_back_memory(void) {
+#ifdef __GLIBC__
+    (void)malloc_trim(0);
+#endif
 }
 
 char *msc_machine_cache_folder(struct msc_arena *arena) {

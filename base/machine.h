@@ -19,6 +19,9 @@ uint64_t msc_machine_resident_bytes(void);
 // Upper bound of the memory that this process can hold: resident plus free memory. 0: unknown.
 uint64_t msc_machine_limit_bytes(void);
 
+// Gives memory that was freed back to the system, as far as the C library can.
+void msc_machine_give_back_memory(void);
+
 struct msc_arena;
 // $XDG_CACHE_HOME/mscgym or ~/.cache/mscgym, which may not exist yet; NULL if neither is known.
 char *msc_machine_cache_folder(struct msc_arena *arena);

@@ -1,17 +1,20 @@
 #!/usr/bin/env python3
 """CPU time and loss of `mscgym quantize` by effort, beside ONNX Runtime's quantize_static.
 
-    efforts.py MSCGYM [--models NAME,…] [--efforts fast,default] [--folder DIR]
+    efforts.py MSCGYM [--models NAME,…] [--efforts fast,default] [--before MSCGYM] [--folder DIR] [--json FILE]
 
 Both get the same samples. CPU time is of the user and the system, of one thread, in one process
 each, without the time to start Python. The loss is the mean squared difference of the outputs to
 those of the float model, relative to their mean square, on other samples than those both were given,
-as ONNX Runtime computes it. The networks have random weights, and are made in --folder if they are
-not there.
+as ONNX Runtime computes it. Networks with random weights, and random samples, are made in --folder if
+they are not there. ocr-rec is the network of scripts/fetch-models; its samples are rendered lines of
+text. With --before, the same is measured of an older mscgym, whose `quantize` has no efforts.
 """
 import argparse
+import json
 import os
 import resource
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -20,7 +23,9 @@ import numpy
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-SAMPLES, UNSEEN, BATCH = 64, 16, 16
+import common  # noqa: F401: where model_inputs is
+
+SAMPLES, UNSEEN, BATCH = 64, 64, 16
 
 
 class Network:
@@ -131,8 +136,32 @@ def mlp(path, width, layers=4):
     net.save(path, net.linear(x, width, 100))
 
 
+def fetched(path):
+    import model_inputs
+    shutil.copy(model_inputs.model_path(os.path.basename(path).removesuffix(".onnx")), path)
+
+
 NETWORKS = {"resnet18": resnet18, "mobilenet_v2": mobilenet_v2, "bert": bert,
-            "mlp-25m": lambda path: mlp(path, 2500), "mlp-100m": lambda path: mlp(path, 5000)}
+            "mlp-25m": lambda path: mlp(path, 2500), "mlp-100m": lambda path: mlp(path, 5000),
+            "ocr-rec": fetched}
+
+
+def random_samples(path):
+    shape = [d.dim_value for d in onnx.load(path).graph.input[0].type.tensor_type.shape.dim[1:]]
+    random = numpy.random.default_rng(1)
+    for n in (SAMPLES, UNSEEN):
+        x = random.standard_normal((n, *shape), numpy.float32)
+        # neighbours in a picture resemble each other
+        if len(shape) == 3:
+            for axis in (2, 3):
+                x = sum(numpy.roll(x, i, axis) for i in range(4)) / 2
+        yield x
+
+
+def lines_of_text(_):
+    import methods_data
+    yield methods_data.calibration("ocr-rec", 0)[:SAMPLES]
+    yield methods_data.validation("ocr-rec")[:UNSEEN]
 
 
 def make(folder, name):
@@ -140,14 +169,8 @@ def make(folder, name):
     paths = [os.path.join(folder, name + end) for end in (".onnx", ".npz", "-unseen.npz")]
     if not all(map(os.path.exists, paths)):
         NETWORKS[name](paths[0])
-        shape = [d.dim_value for d in onnx.load(paths[0]).graph.input[0].type.tensor_type.shape.dim[1:]]
-        random = numpy.random.default_rng(1)
-        for path, n in zip(paths[1:], (SAMPLES, UNSEEN)):
-            x = random.standard_normal((n, *shape), numpy.float32)
-            # neighbours in a picture resemble each other
-            if len(shape) == 3:
-                for axis in (2, 3):
-                    x = sum(numpy.roll(x, i, axis) for i in range(4)) / 2
+        samples = lines_of_text if name == "ocr-rec" else random_samples
+        for path, x in zip(paths[1:], samples(paths[0])):
             numpy.savez(path, x=x)
     return paths
 
@@ -197,7 +220,10 @@ def main():
     parser.add_argument("--efforts", default="fast,default,best")
     parser.add_argument("--folder", default=os.path.join(tempfile.gettempdir(), "mscgym-efforts"))
     parser.add_argument("--static", action=argparse.BooleanOptionalAction, default=True)
+    parser.add_argument("--before", help="an older mscgym")
+    parser.add_argument("--json", help="write the results to this file")
     given = parser.parse_args()
+    rows = []
     os.makedirs(given.folder, exist_ok=True)
     print("| network | by | CPU s | ratio | loss |\n|---|---|---|---|---|", flush=True)
     for name in given.models.split(","):
@@ -210,14 +236,21 @@ def main():
         def tell(by, seconds):
             loss = numpy.mean((outputs(out, x) - truth) ** 2) / numpy.mean(truth ** 2)
             print(f"| {name} | {by} | {seconds:.2f} | {seconds / static:.2f} | {loss:.3g} |", flush=True)
+            rows.append({"network": name, "by": by, "cpu_s": seconds, "loss": loss})
 
         if given.static:
             static = static_seconds(model, samples, out)
             tell("quantize_static", static)
+        options = [model, "--inputs", samples, "-o", out, "--quiet", "--threads", "1"]
         for effort in filter(None, given.efforts.split(",")):
-            tell(effort, cpu_seconds([given.mscgym, "quantize", model, "--inputs", samples, "-o", out, "--quiet",
-                                      "--threads", "1",
-                                      *([] if effort == "today" else ["--effort", effort])]))
+            tell(effort, cpu_seconds([given.mscgym, "quantize", *options, "--effort", effort]))
+        if given.before:
+            tell("before", cpu_seconds([given.before, "quantize", *options]))
+    if given.json:
+        with open(given.json, "w") as file:
+            json.dump({"machine": common.machine(), "version": common.version(given.mscgym),
+                       "samples": SAMPLES, "unseen": UNSEEN, "rows": rows}, file, indent=1)
+            file.write("\n")
 
 
 if __name__ == "__main__":

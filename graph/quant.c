@@ -389,6 +389,10 @@ static void for_pieces(const struct msc_quant_split *s, const struct msc_quant *
     }
 }
 
+static inline int32_t chosen_integer(const struct msc_quant *q, uint8_t byte) {
+    return q->low < 0 ? (int8_t)byte : byte;
+}
+
 enum msc_status msc_quant_check_integers(const struct msc_quant *q, int64_t n) {
     enum msc_dtype dtype = q->low < 0 ? MSC_DTYPE_I8 : MSC_DTYPE_U8;
     if (!q->integers) {
@@ -400,8 +404,9 @@ enum msc_status msc_quant_check_integers(const struct msc_quant *q, int64_t n) {
             (long long)msc_array_n_elements(q->integers),
             msc_dtype_name(msc_array_dtype(q->integers)), (long long)n, msc_dtype_name(dtype));
     }
+    const uint8_t *bytes = msc_array_data(q->integers);
     for (int64_t i = 0; i < n; i++) {
-        int64_t integer = msc_array_get_i64(q->integers, i);
+        int32_t integer = chosen_integer(q, bytes[i]);
         if (integer < q->low || integer > q->high) {
             return MSC_FAIL(MSC_E_INVALID, "chosen integer %lld is %lld, expected %d to %d",
                             (long long)i, (long long)integer, (int)q->low, (int)q->high);
@@ -414,12 +419,11 @@ enum msc_status msc_quant_check_integers(const struct msc_quant *q, int64_t n) {
 static void dequantize_chosen_piece(const struct piece *p, const struct msc_quant_split *s,
                                     const struct msc_quant *q, const float x[], void *out) {
     const uint8_t *bytes = (const uint8_t *)msc_array_data(q->integers) + p->at;
-    bool is_signed = q->low < 0;
     float *to = (float *)out + p->at;
     (void)x;
     for (int64_t i = 0; i < p->n; i++) {
         int64_t scale = p->scale + i * s->inner_step;
-        int32_t integer = is_signed ? (int8_t)bytes[i] : bytes[i];
+        int32_t integer = chosen_integer(q, bytes[i]);
         to[i] = (float)(integer - q->zero_points[scale]) * q->scales[scale];
     }
 }
@@ -452,8 +456,9 @@ enum msc_status msc_quantize_array(struct msc_array **out, const struct msc_arra
     MSC_TRY(msc_array_create_unset(out, MSC_DTYPE_I32, msc_array_n_dims(x), msc_array_dims(x)));
     if (q->integers) {
         int32_t *to = msc_array_data(*out);
+        const uint8_t *bytes = msc_array_data(q->integers);
         for (int64_t i = 0; i < msc_array_n_elements(x); i++) {
-            to[i] = (int32_t)msc_array_get_i64(q->integers, i);
+            to[i] = chosen_integer(q, bytes[i]);
         }
         return MSC_OK;
     }

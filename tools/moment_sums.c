@@ -6,7 +6,7 @@
 #include <string.h>
 
 // Number of rows whose products are summed in float32 before the sum is added in float64.
-enum { CHUNK = 256 };
+enum { CHUNK = 1024 };
 
 static size_t n_of_triangle(int64_t n) {
     return (size_t)n * (size_t)(n + 1) / 2;

@@ -370,7 +370,8 @@ static enum msc_status calibration_init(struct calibration *c, struct msc_arena 
 static enum msc_status calibration_run_pass(struct calibration *c, struct msc_evaluator *ev) {
     struct msc_sink sink = {.begin = begin_pass, .slot = observe_slot, .payload = c};
     struct msc_eval_trial trial = {.edits = NULL};
-    MSC_TRY(msc_evaluator_run(ev, &trial, 1, &sink, 0));
+    // The next pass, and what follows, reads the same values.
+    MSC_TRY(msc_evaluator_run(ev, &trial, 1, &sink, MSC_EVAL_KEEP));
     if (trial.status != MSC_OK) {
         return msc_status_restore(trial.status, trial.message);
     }

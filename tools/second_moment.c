@@ -413,7 +413,9 @@ static enum msc_status gathering_run(struct gathering *g) {
     struct msc_sink sink = {.slot = gather_slot, .wants_slot = wants_slot, .payload = g};
     struct msc_eval_trial trials[2] = {{.edits = g->options->edits}};
     if (has_any) {
-        MSC_TRY(msc_evaluator_run(g->ev, trials, n_trials(g), &sink, 0));
+        // The next weight under a plan needs most of what this one needs.
+        unsigned flags = g->options->edits ? MSC_EVAL_KEEP : 0;
+        MSC_TRY(msc_evaluator_run(g->ev, trials, n_trials(g), &sink, flags));
     }
     for (size_t t = 0; t < n_trials(g); t++) {
         if (trials[t].status != MSC_OK) {

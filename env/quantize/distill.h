@@ -26,7 +26,8 @@ struct msc_quantize_distill_options {
     // The most rows of inputs that a weight is fitted to, and the most columns of a weight that is
     // improved. 0: the usual rows; no limit on columns.
     int64_t most_rows, most_columns;
-    bool only_outputs; // do not start again if that does not lower the loss
+    // If that does not lower the loss, does not start again and gives no plan.
+    bool only_outputs;
     // Optional: called before each weight.
     void (*progress)(void *payload, size_t done, size_t n);
     void *payload;
@@ -39,7 +40,7 @@ struct msc_quantize_distilled_weight {
 };
 
 struct msc_quantize_distilled {
-    struct msc_strategy *strategy;                 // the improved plan
+    struct msc_strategy *strategy;                 // the improved plan; NULL: there is none
     int64_t n_held_back;                           // number of held-back samples
     double loss_before, loss_after;                // distill loss on the held-back samples
     const char *by;                                // how weights were judged: "outputs" or "loss"

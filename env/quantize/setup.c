@@ -120,9 +120,9 @@ static enum msc_status observe(struct msc_env *env, struct msc_quantize *z,
     if (is_there) {
         return MSC_OK;
     }
-    MSC_TRY(msc_whole_compute_reference(z->runs.distill, env));
     MSC_TRY(msc_quantizer_observe(z->quantizer, msc_distill_evaluator(z->runs.distill), tell_stage,
                                   progress));
+    MSC_TRY(msc_whole_compute_reference(z->runs.distill, env));
     return msc_quantize_kept_add(kept, env, z);
 }
 
@@ -146,6 +146,8 @@ static enum msc_status calibrate(struct msc_env *env, struct msc_quantize *z) {
             msc_quantizer_round(z->quantizer, msc_distill_evaluator(z->runs.distill), &rounding);
     }
     msc_array_log_close(kept);
+    // Trials read few of the float values that the passes kept.
+    msc_evaluator_drop_cache(msc_distill_evaluator(z->runs.distill));
     return status;
 }
 

@@ -9,7 +9,6 @@ enum {
     FIRST_BUCKETS = 1024,
     PROBATION_SHARE = 16, // entries that have not been found again may take at most 1/16 of the
                           // cache's limit
-    LIFE_TRIALS = 1024,
 };
 
 enum msc_status msc_cache_init(struct msc_cache *cache, struct msc_backend *backend,
@@ -225,6 +224,11 @@ bool msc_cache_has_room(const struct msc_cache *cache) {
     return cache->pool.held_bytes < msc_pool_most(&cache->pool) / PROBATION_SHARE;
 }
 
+void msc_cache_keep(const struct msc_cache *cache, struct msc_entry *entry) {
+    assert(entry->pins > 0);
+    entry->was_found = cache->pool.held_bytes < msc_pool_most(&cache->pool) / 4 * 3;
+}
+
 bool msc_cache_make_room(struct msc_cache *cache, int attempt) {
     struct msc_pool *pool = &cache->pool;
     uint64_t before = pool->held_bytes, evicted = 0;
@@ -244,7 +248,7 @@ void msc_cache_pass(struct msc_cache *cache, uint64_t n_trials) {
     struct msc_entry *e;
     cache->now += n_trials;
     msc_pool_raise(&cache->pool);
-    while ((e = cache->kept.oldest) != NULL && e->last_use + LIFE_TRIALS < cache->now) {
+    while ((e = cache->kept.oldest) != NULL && e->last_use + MSC_CACHE_LIFE < cache->now) {
         cache_unstore(cache, e);
         free_entry(cache, e);
     }

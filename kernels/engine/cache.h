@@ -64,6 +64,8 @@ void msc_cache_pin(struct msc_entry *entry, int32_t pins);
 void msc_cache_unpin(struct msc_cache *cache, struct msc_entry *entry);
 // True if memory is left for entries that may never be found again.
 bool msc_cache_has_room(const struct msc_cache *cache);
+// Treats a pinned entry as one that was found again, unless three quarters of the memory are taken.
+void msc_cache_keep(const struct msc_cache *cache, struct msc_entry *entry);
 // Called when a step cannot allocate its temporary memory. Returns free buffers to the backend and
 // evicts unpinned entries: an eighth of the held bytes, more with each attempt (0, 1, …), finally
 // all. The bytes then held become the new ceiling of the cache. False: there was nothing to free.
@@ -73,7 +75,9 @@ void msc_cache_discard(struct msc_cache *cache, struct msc_entry *entry);
 // Attaches packed weights, which the backend allocated, and counts their size.
 void msc_cache_set_weights(struct msc_cache *cache, struct msc_entry *entry,
                            const struct msc_step *step, void *weights, size_t n_bytes);
-// Advances the clock by n_trials: frees entries that the last thousand or so trials did not use.
+// Advances the clock by n_trials: frees entries that were found again, but not during the last
+// MSC_CACHE_LIFE trials.
+#define MSC_CACHE_LIFE 1024
 void msc_cache_pass(struct msc_cache *cache, uint64_t n_trials);
 // Frees every unpinned entry and all free memory.
 void msc_cache_drop(struct msc_cache *cache);

@@ -171,7 +171,7 @@ static size_t open_window(void *payload, size_t n_trials) {
 
 static enum msc_status run_job(struct msc_evaluator *ev, const struct msc_job *job) {
     MSC_TRY(msc_schedule_run(ev->schedule, job));
-    msc_cache_pass(&ev->cache, job->n_trials);
+    msc_cache_pass(&ev->cache, job->flags & MSC_EVAL_KEEP ? MSC_CACHE_LIFE / 8 : job->n_trials);
     return MSC_OK;
 }
 
@@ -334,4 +334,5 @@ enum msc_status msc_evaluator_measure_memory(struct msc_evaluator *ev,
 void msc_evaluator_drop_cache(struct msc_evaluator *ev) {
     msc_cache_drop(&ev->cache);
     msc_remainder_store_drop(&ev->remainder_store);
+    msc_machine_give_back_memory();
 }

@@ -118,6 +118,9 @@ enum {
     // For measuring latency: compute everything again except packed weights, and keep no results in
     // the cache.
     MSC_EVAL_FRESH = 1 << 0,
+    // For calls that follow one another and need much of the same: keep results for the next eight
+    // calls or so, in up to three quarters of the memory, even if this call needs them only once.
+    MSC_EVAL_KEEP = 1 << 1,
 };
 
 // `graph` and `dataset` are borrowed until the evaluator is destroyed; `wanted` are tensor ids of

@@ -61,6 +61,9 @@ static enum msc_status allocate_entry(struct msc_schedule *s, struct msc_node *n
     enum msc_status status = msc_cache_add(&node->entry, s->options.cache, key, n, sizes);
     if (status == MSC_OK) {
         node->entry->is_brief = s->job.n_trials >= MANY_TRIALS && !node->is_shared;
+        if (s->job.flags & MSC_EVAL_KEEP) {
+            msc_cache_keep(s->options.cache, node->entry);
+        }
     }
     if (sizes != few) {
         msc_free(sizes);

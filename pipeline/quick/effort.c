@@ -34,7 +34,11 @@ static const struct msc_quick_effort efforts[] = {
      .weights = {0, 1, 4},
      .n_weights = 3,
      .n_gain_samples = 4,
-     .leaves_float = true},
+     .leaves_float = true,
+     .improves = true,
+     .improved_ridge = 0.2,
+     .improved_rows = 4096,
+     .improved_columns = 512},
     {.name = "best",
      .choices = CHOICES,
      .moments = "{\"rows\": 4096, \"columns\": 1536, \"least\": 0.5}",
@@ -45,12 +49,12 @@ static const struct msc_quick_effort efforts[] = {
      .n_activations = 3,
      .weights = {0, 1, 4},
      .n_weights = 3,
-     .n_gain_samples = 8,
+     .n_gain_samples = 4,
      .leaves_float = true,
      .improves = true,
+     .improved_ridge = 0.2,
      .improved_rows = 4096,
-     .improved_columns = 2304,
-     .examines = true},
+     .improved_columns = 2304},
 };
 
 enum msc_status msc_quick__find_effort(const struct msc_quick_effort **out, const char *name) {

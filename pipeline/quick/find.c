@@ -32,7 +32,7 @@ static enum msc_status add_pair(struct msc_quick *q, size_t weights, size_t acti
 
 static enum msc_status try_pairs(struct msc_quick *q) {
     const struct msc_quick_effort *e = q->effort;
-    msc_news_measuring(&q->news, "8-bit plans");
+    msc_quick__tell(q, MSC_QUICK_PLANS, 0, 0);
     for (size_t i = 0; i < e->n_activations; i++) {
         MSC_TRY(add_pair(q, e->weights[0], e->activations[i]));
     }
@@ -57,6 +57,7 @@ enum msc_status msc_quick__find_plans(struct msc_quick *q) {
     }
     size_t n_before = q->n;
     MSC_TRY(msc_quick__leave_float(q));
+    msc_quick__tell(q, MSC_QUICK_FLOATS, 0, 0);
     MSC_TRY(msc_quick__measure_plans(q, n_before));
     msc_quick__sort_plans(q);
     n_before = q->n;

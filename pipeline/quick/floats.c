@@ -3,7 +3,6 @@
 
 #include "env/quantize/losses.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,10 +28,7 @@ static void set_float(const struct msc_quick *q, uint32_t point[], size_t task) 
 }
 
 static void tell_gain(void *payload, size_t n_done, size_t n) {
-    struct msc_quick *q = payload;
-    char text[80];
-    snprintf(text, sizeof text, "the loss of each tensor by 8 bits, %zu of %zu", n_done, n);
-    msc_news_measuring(&q->news, text);
+    msc_quick__tell(payload, MSC_QUICK_GAINS, n_done, n);
 }
 
 // Measures the best plan, and the same plan with each of the tasks float. A few samples are enough
@@ -123,11 +119,14 @@ static enum msc_status add_plans(struct msc_quick *q, size_t most, const struct 
     return MSC_OK;
 }
 
-enum msc_status msc_quick__leave_float(struct msc_quick *q) {
-    size_t n_tasks = msc_quick__space(q)->n_tasks;
-    bool is_asked = q->options->n_float >= 0;
+size_t msc_quick__most_float(const struct msc_quick *q, size_t n_tasks) {
     size_t usual = q->effort->leaves_float ? n_tasks / 10 : 0;
-    size_t most = is_asked ? (size_t)q->options->n_float : usual;
+    return q->options->n_float >= 0 ? (size_t)q->options->n_float : usual;
+}
+
+enum msc_status msc_quick__leave_float(struct msc_quick *q) {
+    size_t n_tasks = msc_quick__space(q)->n_tasks, most = msc_quick__most_float(q, n_tasks);
+    bool is_asked = q->options->n_float >= 0;
     if (most == 0) {
         return MSC_OK;
     }

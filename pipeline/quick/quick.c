@@ -122,27 +122,10 @@ static enum msc_status deliver(struct msc_quick *q, cJSON *report) {
 
 // ---- Metrics of the plans that are shown ------------------------------------------------------
 
-static enum msc_status measure_on_all(struct msc_quick *q, struct msc_quick_plan *plan) {
-    struct msc_trial trial, *list[] = {&trial};
-    const struct msc_evaluation e = {.trials = list, .n = 1};
-    MSC_TRY(msc_trial_init(&trial, &q->arena, msc_quick__space(q)));
-    trial.id = 0;
-    memcpy(trial.proposal.choices, plan->choices,
-           msc_quick__space(q)->n_tasks * sizeof plan->choices[0]);
-    MSC_TRY(msc_env_evaluate(q->session.env, &q->session.goal, &e));
-    memcpy(plan->metrics, trial.outcome.metrics,
-           msc_quick__space(q)->n_metrics * sizeof plan->metrics[0]);
-    return MSC_OK;
-}
-
-// Measures all metrics on the held-back samples and, if the effort is great enough, also on the
-// calibration samples. Without labels the loss on the held-back samples is known already.
+// With labels, measures all metrics of the plan on the held-back samples. Without labels, only the
+// loss can be measured, and it is known already.
 static enum msc_status examine_plan(struct msc_quick *q, struct msc_quick_plan *plan) {
     cJSON *found = NULL;
-    MSC_TRY(q->effort->examines ? measure_on_all(q, plan) : MSC_OK);
-    if (!q->effort->examines && !q->options->labels) {
-        return MSC_OK;
-    }
     MSC_TRY(msc_env_reevaluate(q->session.env, plan->choices, MSC_REEVALUATE_VALIDATION, &found));
     cJSON_Delete(plan->found);
     plan->found = found;
@@ -151,6 +134,9 @@ static enum msc_status examine_plan(struct msc_quick *q, struct msc_quick_plan *
 
 static enum msc_status examine_plans(struct msc_quick *q) {
     struct msc_quick_plan *plain = msc_quick__find_plain(q);
+    if (!q->options->labels) {
+        return MSC_OK;
+    }
     if (!q->plans[0].strategy) {
         MSC_TRY(examine_plan(q, &q->plans[0]));
     }
@@ -243,8 +229,9 @@ static enum msc_status run_quick(cJSON *report, struct msc_quick *q) {
     MSC_TRY(claim_output(q));
     MSC_TRY(msc_setup_load(q->setup, MSC_SETUP_LOOK));
     MSC_TRY(msc_quick__check_names(q));
+    msc_quick__tell(q, MSC_QUICK_PREPARE, 0, 0);
     MSC_TRY(msc_session_open(&q->session, q->setup, q->setup->first, MSC_SETUP_LOOK));
-    q->news.session = &q->session;
+    q->news = (struct msc_news){.session = &q->session, .measured_s = NAN};
     MSC_TRY(msc_session_look_at_samples(&q->session));
     MSC_TRY(msc_quick__check_stop(q));
     MSC_TRY(check_backend(q));

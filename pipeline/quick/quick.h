@@ -52,8 +52,8 @@ struct msc_quick_options {
 //         "improved"                 number of weights that the stage `distill` improved
 //         "plain"                    true: ranges of all values, rounded to nearest
 //         "metrics", "examined"      as in a search's report: costs, and the loss on held-back
-//                                    samples. The best and the plain plan have all metrics on
-//                                    these samples, and at effort best also on the others.
+//                                    samples. With labels, the best and the plain plan have all
+//                                    metrics on these samples.
 //     "reference"  the uncompressed model
 //     "metadata"   number of entries of the model's metadata that the file keeps, unless 0
 //     "runtime"    if the target has one

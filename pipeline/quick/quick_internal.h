@@ -26,8 +26,8 @@ struct msc_quick_effort {
     int64_t n_gain_samples;                  // for the loss that each tensor causes at 8 bits
     bool leaves_float;                       // even if no number of float tensors is asked for
     bool improves;                           // weights of the best plan, by the stage `distill`
-    int64_t improved_rows, improved_columns; // limits of that stage (env/quantize/distill.h)
-    bool examines; // measures the best plan and the plain one on all samples
+    double improved_ridge;                   // the only ridge that the stage tries
+    int64_t improved_rows, improved_columns; // limits of the stage (env/quantize/distill.h)
 };
 
 // Enough for the pairs of choices, the doublings of float tensors, and improved weights.
@@ -46,6 +46,16 @@ struct msc_quick_plan {
     cJSON *found; // owned: {"validation"}, later also the results of the runtime; or NULL
 };
 
+// Stages, in the order of the work.
+enum msc_quick_stage {
+    MSC_QUICK_PREPARE, // ranges and rounded weights of all choices
+    MSC_QUICK_PLANS,   // plans of one choice each for weights and activations
+    MSC_QUICK_GAINS,   // what each tensor gains if it is left float
+    MSC_QUICK_FLOATS,  // plans with float tensors
+    MSC_QUICK_IMPROVE, // better weights
+    MSC_QUICK_N_STAGES
+};
+
 struct msc_quick {
     struct msc_arena arena;
     const struct msc_quick_options *options;
@@ -58,6 +68,7 @@ struct msc_quick {
     struct msc_quantize_predictor *predictor; // NULL: times cannot be predicted
     struct msc_quick_plan *plans; // [n] in the arena, with room for MSC_QUICK_MOST_PLANS
     size_t n;
+    double began_s; // when the first stage began; 0: not yet
 };
 
 // MSC_E_CANCELLED if a stop was requested.
@@ -109,7 +120,13 @@ bool msc_quick__is_known(const struct msc_quick *q, const uint32_t point[]);
 // Moves plan i to the front of the list, as the best plan.
 void msc_quick__put_first(struct msc_quick *q, size_t i);
 
-// floats.c: adds plans like the best one, with tensors left float.
+// progress.c: tells the caller's callback that n_done of n parts of a stage are done, and the time
+// left. n 0: the parts are not counted.
+void msc_quick__tell(struct msc_quick *q, enum msc_quick_stage stage, size_t n_done, size_t n);
+
+// floats.c: the most tasks, of n_tasks, that may be left float.
+size_t msc_quick__most_float(const struct msc_quick *q, size_t n_tasks);
+// Adds plans like the best one, with tensors left float.
 enum msc_status msc_quick__leave_float(struct msc_quick *q);
 
 // quicker.c: if the best plan may be slower than the float model, adds plans whose activations are

@@ -5,14 +5,10 @@
 #include "pipeline/session_runtime.h"
 #include "pipeline/stage_distill.h"
 
-#include <stdio.h>
 #include <string.h>
 
 static void quick_tell_weight(void *payload, size_t done, size_t n) {
-    struct msc_quick *q = payload;
-    char text[64];
-    snprintf(text, sizeof text, "better weights, %zu of %zu", done, n);
-    msc_news_measuring(&q->news, text);
+    msc_quick__tell(payload, MSC_QUICK_IMPROVE, done, n);
 }
 
 // The loss on the same samples as a plan's loss: the held-back samples or, if there are none, the
@@ -46,6 +42,8 @@ enum msc_status msc_quick__improve_weights(struct msc_quick *q) {
     struct msc_quantize_distill_options o;
     struct msc_quantize_distilled d = {.strategy = NULL};
     msc_stage_distill_options(&o, q->session.entry);
+    o.ridges[0] = q->effort->improved_ridge;
+    o.n_ridges = 1;
     o.fits_ranges = true; // at 8 bits the range of the values suits every method
     o.only_outputs = true;
     o.most_rows = q->effort->improved_rows;
@@ -53,7 +51,7 @@ enum msc_status msc_quick__improve_weights(struct msc_quick *q) {
     o.progress = quick_tell_weight;
     o.payload = q;
     enum msc_status status = msc_quantize_distill(&d, q->session.env, q->plans[0].choices, &o);
-    if (status == MSC_OK && d.n_improved > 0 && loss_of(q, &d) < q->plans[0].loss) {
+    if (status == MSC_OK && d.strategy && loss_of(q, &d) < q->plans[0].loss) {
         status = take_distilled(q, &d);
     }
     msc_quantize_distilled_finish(&d);
