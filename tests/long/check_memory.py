@@ -143,7 +143,7 @@ def check_all(checks, model, parameters, n_trials):
                  model.inputs, "-o", "small.onnx", "--memory", str(memory), *effort)
     write_config(checks.folder, n_trials)
     checks.check("search", unlimited, allowed, "search", "c.json", "--memory", str(memory))
-    with open(os.path.join(checks.folder, "r.jsonl"), encoding="utf-8") as file:
+    with open(os.path.join(checks.folder, "msc_workspace", "r.jsonl"), encoding="utf-8") as file:
         lines = [json.loads(line) for line in file]
     losses = [line["metrics"]["distill_loss"] for line in lines if line.get("state") == "complete"]
     checks.expect("losses of trials", len(losses) > 1 and all(0 <= x < 1 for x in losses))
