@@ -5,7 +5,7 @@
 
 One search runs with all instruction sets of the machine. It is then repeated from its header and
 RECORD.params, so that scales and references are the same, with oneDNN limited to each instruction
-set (without VNNI there are no integer units). On digits and on a generated network whose sums are
+set. On digits and on a generated network whose sums are
 all integers, every trial line must be the same except for `measured`. On networks with float
 joints, losses must agree within the noise of the winner. Exits with 1 if they do not.
 """

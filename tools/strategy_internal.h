@@ -50,6 +50,9 @@ enum msc_status msc_strategy__keep_array(struct msc_strategy *s, const struct ms
 // Puts "does not fit this model" before the message; returns `status`.
 enum msc_status msc_strategy__fail_fit(const struct msc_strategy *s, enum msc_status status);
 // strategy_prune.c. Pruned channels and replaced weights: the functions write them to the file,
+// Adds n bytes as base64.
+enum msc_status msc_strategy__bytes_to_json(cJSON *object, const char *key, const void *bytes,
+                                            size_t n);
 // read them, merge them and hash them.
 enum msc_status msc_strategy__prunes_to_json(const struct msc_strategy *s, cJSON *root);
 enum msc_status msc_strategy__read_prunes(struct msc_strategy *s, const cJSON *root,

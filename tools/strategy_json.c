@@ -11,12 +11,12 @@
 
 #define SCHEMA "mscgym.strategy.1"
 
-// A weight with more scales than this has them as base64: as a list, cJSON would need 20 times their
-// memory.
+// A weight with more scales than this has them as base64: as a list, cJSON would need 20 times
+// their memory.
 #define LIST_LIMIT 4096
 
-// Adds the bytes of an array as base64.
-static enum msc_status bytes_to_json(cJSON *object, const char *key, const void *bytes, size_t n) {
+enum msc_status msc_strategy__bytes_to_json(cJSON *object, const char *key, const void *bytes,
+                                            size_t n) {
     struct msc_str text = {0};
     enum msc_status status = msc_base64_write(&text, bytes, n);
     if (status == MSC_OK) {
@@ -30,7 +30,7 @@ static enum msc_status bytes_to_json(cJSON *object, const char *key, const void 
 static enum msc_status floats_to_json(cJSON *object, const char *key, const float values[],
                                       int64_t n) {
     if (n > LIST_LIMIT) {
-        return bytes_to_json(object, key, values, (size_t)n * sizeof(values[0]));
+        return msc_strategy__bytes_to_json(object, key, values, (size_t)n * sizeof(values[0]));
     }
     cJSON *list = cJSON_CreateArray();
     MSC_TRY(msc_json_add(object, key, list));
@@ -46,8 +46,8 @@ static enum msc_status zeros_to_json(cJSON *object, const struct msc_quant *q) {
         are_equal = are_equal && q->zero_points[i] == q->zero_points[0];
     }
     if (q->n > LIST_LIMIT && !are_equal) {
-        return bytes_to_json(object, "zero_points", q->zero_points,
-                             (size_t)q->n * sizeof(q->zero_points[0]));
+        return msc_strategy__bytes_to_json(object, "zero_points", q->zero_points,
+                                           (size_t)q->n * sizeof(q->zero_points[0]));
     }
     cJSON *list = cJSON_CreateArray();
     MSC_TRY(msc_json_add(object, "zero_points", list));
@@ -104,8 +104,8 @@ static enum msc_status edit_to_json(const struct msc_strategy_edit *e, cJSON *ob
     MSC_TRY(floats_to_json(object, "scales", q->scales, q->n));
     MSC_TRY(zeros_to_json(object, q));
     if (q->integers) { // one byte for each element
-        MSC_TRY(bytes_to_json(object, "integers", msc_array_data(q->integers),
-                              msc_array_n_bytes(q->integers)));
+        MSC_TRY(msc_strategy__bytes_to_json(object, "integers", msc_array_data(q->integers),
+                                            msc_array_n_bytes(q->integers)));
     }
     if (q->shifts) {
         MSC_TRY(floats_to_json(object, "shifts", msc_array_data(q->shifts),
@@ -195,7 +195,8 @@ static enum msc_status read_floats(float values[], int64_t n, const cJSON *objec
             item = item->next;
         }
         if (!isfinite(values[i])) {
-            return MSC_FAIL(MSC_E_FORMAT, "%s: %s[%lld] is not a number", where, key, (long long)i);
+            return MSC_FAIL(MSC_E_FORMAT, "%s: %s[%lld] is not a finite number", where, key,
+                            (long long)i);
         }
     }
     return MSC_OK;

@@ -149,7 +149,6 @@ static enum msc_status group_to_json(const struct msc_strategy_group *group, cJS
 
 static enum msc_status weight_to_json(const struct msc_strategy_weight *w, cJSON *list) {
     const struct msc_array *a = w->elements;
-    struct msc_str text = {0};
     cJSON *object = cJSON_CreateObject(), *shape = cJSON_CreateArray();
     enum msc_status status = msc_json_push(list, object);
     if (status != MSC_OK) {
@@ -161,12 +160,7 @@ static enum msc_status weight_to_json(const struct msc_strategy_weight *w, cJSON
     for (int i = 0; i < msc_array_n_dims(a); i++) {
         MSC_TRY(msc_json_push(shape, cJSON_CreateNumber((double)msc_array_dim(a, i))));
     }
-    status = msc_base64_write(&text, msc_array_data(a), msc_array_n_bytes(a));
-    if (status == MSC_OK) {
-        status = msc_json_add_text(object, "elements", msc_str_text(&text));
-    }
-    msc_str_finish(&text);
-    return status;
+    return msc_strategy__bytes_to_json(object, "elements", msc_array_data(a), msc_array_n_bytes(a));
 }
 
 enum msc_status msc_strategy__prunes_to_json(const struct msc_strategy *s, cJSON *root) {

@@ -17,17 +17,16 @@ static void cpu_close(struct msc_backend *base) {
     msc_free(b);
 }
 
-// Chooses our own matrix products (simd_indirect.h) whose instructions the engine may use. Each
-// product runs on one thread, so none is chosen if kernels use several threads.
+// Chooses matrix products of our own (simd_indirect.h). They run within one thread.
 static void choose_products(struct msc_cpu_backend *b) {
     struct msc_routine_isa isa = msc_routine_isa();
     const struct msc_simd *simd = msc_simd_best();
-    if (b->base.options.kernel_threads > 1 || !isa.has_products) {
+    if (b->base.options.kernel_threads > 1) {
         return;
     }
+    b->bytes = isa.uses_bytes ? simd->bytes : NULL;
+    b->floats = isa.uses_floats ? simd->floats : NULL;
     b->tiles = isa.has_tiles && simd->tiles && msc_simd_get_tiles() ? simd->tiles : NULL;
-    b->bytes = simd->bytes;
-    b->floats = simd->floats;
 }
 
 static enum msc_status cpu_init(struct msc_cpu_backend *b) {

@@ -65,14 +65,15 @@ const struct msc_simd_product *msc_cpu_gemm_choose_product(const struct msc_cpu_
     struct shape s = cpu_gemm_indirect_shape_of(d);
     int64_t n_runs = count_runs(&s), depth = s.depth * cpu_gemm_indirect_element_bytes(unit);
     size_t n_bytes = plain->packed_bytes(d->out_channels, n_runs, depth);
-    size_t most = msc_array_n_bytes(k->weight);
-    if (n_bytes > (is_float ? 2 * most : most)) {
+    int64_t most_padded = is_float ? 2 : 4; // packed weights for each weight
+    int64_t most = msc_array_n_elements(k->weight) * plain->weight_bytes * most_padded;
+    if (n_bytes > (size_t)most) {
         return NULL;
     }
     // The product by tiles, which also pads windows, is used only if the padding is not too large.
     if (!is_float && b->tiles) {
         size_t filled = b->tiles->packed_bytes(d->out_channels, n_runs, depth);
-        return filled <= most && filled <= 2 * n_bytes ? b->tiles : plain;
+        return filled <= (size_t)most && filled <= 2 * n_bytes ? b->tiles : plain;
     }
     return plain;
 }

@@ -27,15 +27,16 @@ enum msc_status msc_routine_open(struct msc_routine_engine **out, int n_threads,
 void msc_routine_close(struct msc_routine_engine *engine); // accepts NULL
 // Names everything that can change a bit of a float32 result: "onednn-2.6.3 avx512_core".
 const char *msc_routine_name(const struct msc_routine_engine *engine);
-// The instructions that this process may use. With oneDNN they depend only on its level, so that all
+// What this process may compute with. With oneDNN, this depends only on its level, so that all
 // machines give the same results at the same level. Users can lower the level (msc_routine_set_isa,
 // ONEDNN_MAX_CPU_ISA). Without oneDNN there are no levels, and no products of our own.
 struct msc_routine_isa {
-    bool has_avx512;   // AVX-512 with VNNI
-    bool has_avx2;     // AVX2 with FMA
-    bool has_products; // matrix products of our own may replace routines
-    bool has_int8;     // routines have integer instructions that give exact sums
-    bool has_tiles;    // tile registers
+    bool allows_avx512; // loops may use AVX-512 with VNNI, if the machine has it
+    bool allows_avx2;   // loops may use AVX2 with FMA, if the machine has it
+    bool uses_bytes;    // products of bytes of our own replace routines, which are no faster
+    bool uses_floats;   // products of floats of our own replace routines
+    bool has_int8;      // routines have integer instructions that give exact sums
+    bool has_tiles;     // tile registers
 };
 struct msc_routine_isa msc_routine_isa(void);
 // See msc_backend_set_isa and msc_backend_isa (kernels/engine/backends.h).

@@ -178,7 +178,7 @@ const char *msc_routine_name(const struct msc_routine_engine *engine) {
 
 struct msc_routine_isa msc_routine_isa(void) {
     const struct msc_routine__isa *isa = find_isa();
-    return isa ? isa->has : (struct msc_routine_isa){.has_avx2 = false};
+    return isa ? isa->has : (struct msc_routine_isa){.has_int8 = false};
 }
 
 // oneDNN reads the number of threads from OpenMP when it creates a primitive and when it runs one.

@@ -39,7 +39,7 @@ const char *msc_routine_name(const struct msc_routine_engine *engine) {
 }
 
 struct msc_routine_isa msc_routine_isa(void) {
-    return (struct msc_routine_isa){.has_avx512 = true, .has_avx2 = true};
+    return (struct msc_routine_isa){.allows_avx512 = true, .allows_avx2 = true};
 }
 
 enum msc_status msc_routine_set_isa(const char *level) {

@@ -1,8 +1,8 @@
 // Loops worth writing for one instruction set: the epilogues of int32 sums, quantising floats to
 // bytes, softmax, element-wise chains and transposes.
 //
-// There is a table of functions in plain C, and a table of functions for AVX-512 that is used if
-// the machine has these instructions. Both give the same bits.
+// There is a table of functions in plain C, and one for each instruction set. All give the same
+// bits. msc_simd_best chooses by the machine and by the level of instructions that it may use.
 //
 //     const struct msc_simd *simd = msc_simd_best();
 //     struct msc_simd_bytes q = msc_simd_bytes_of(&quant);

@@ -30,23 +30,13 @@ static void pack_taps(void *packed, const int8_t weights[], int64_t n_channels, 
     }
 }
 
-VECTOR_INLINE __m128i load_tap(const struct msc_simd_taps *t, int tap, int64_t at, int64_t n) {
-    uint8_t part[LANES] = {0};
-    const uint8_t *from = t->taps[tap] + at;
-    if (n < LANES) {
-        memcpy(part, from, (size_t)n);
-        from = part;
-    }
-    __m128i bytes = _mm_loadu_si128((const __m128i *)(const void *)from);
-    return _mm_xor_si128(bytes, _mm_set1_epi8((char)t->flip));
-}
-
 // The sums of up to 16 elements. `weights` are those of the first pair.
 VECTOR_INLINE vint add_vector(const struct msc_simd_taps *t, int64_t at, int64_t n,
                               const int16_t *weights) {
     vint sums = vi_set(0);
     for (int tap = 0; tap < t->n_taps; tap += PAIR, weights += PAIR * BLOCK) {
-        __m128i a = load_tap(t, tap, at, n), b = load_tap(t, tap + 1, at, n);
+        __m128i a = load_16_bytes(t->taps[tap] + at, n, t->flip);
+        __m128i b = load_16_bytes(t->taps[tap + 1] + at, n, t->flip);
         vint x = {_mm256_cvtepu8_epi16(_mm_unpacklo_epi8(a, b)),
                   _mm256_cvtepu8_epi16(_mm_unpackhi_epi8(a, b))};
         sums = vi_add_products(sums, x, vi_load(weights));
@@ -84,7 +74,7 @@ VECTOR_TARGET static void add_taps_quantize(uint8_t out[], const struct msc_simd
             int64_t n = own.n - i;
             vint s = add_vector(&own, run * own.step + i, n, element_weights(&own, at));
             vfloat y = finish_sums(s, &finish_own, at, vmask_of(n));
-            store_bytes_of(out + i, &y, 1, n, &b);
+            store_bytes_of(out + i, &y, 1, n < LANES ? n : LANES, &b);
             at = at + LANES < own.period ? at + LANES : 0;
         }
     }

@@ -58,7 +58,8 @@ static void pairs_pack_rows(void *packed, const void *rows, int64_t channels, in
     }
 }
 
-// The number of windows that are copied at a time: they fit the first-level cache.
+// The number of windows that are copied at a time. The copies fit the first-level cache, unless 12
+// of them are larger.
 static int64_t windows_per_copy(int64_t n_bytes) {
     const int64_t most = 24 * 1024;
     int64_t n = most / n_bytes / MOST_WINDOWS * MOST_WINDOWS;
@@ -75,7 +76,7 @@ static size_t pairs_scratch_bytes(int64_t n_runs, int64_t depth) {
     return (size_t)(offsets_bytes(n) + round_up(n * n_bytes + VECTOR, VECTOR));
 }
 
-// Copies n bytes as int16. Reads whole groups, and may write up to a vector behind the copy.
+// Copies n bytes as int16. Reads whole groups, and may write up to 4 bytes after the copy.
 VECTOR_TARGET static void widen(char *to, const char *from, int64_t n) {
     int64_t i = 0;
     for (; i + 16 <= n; i += 16) {
@@ -132,6 +133,7 @@ static void multiply_bytes_epilogue(const struct msc_simd_indirect *w,
 }
 
 const struct msc_simd_product msc_simd__avx2_bytes = {.isa = "avx2",
+                                                      .weight_bytes = sizeof(int16_t),
                                                       .packed_bytes = pairs_packed_bytes,
                                                       .pack = pairs_pack,
                                                       .pack_rows = pairs_pack_rows,
@@ -139,6 +141,7 @@ const struct msc_simd_product msc_simd__avx2_bytes = {.isa = "avx2",
                                                       .multiply = multiply_bytes,
                                                       .multiply_epilogue = multiply_bytes_epilogue};
 const struct msc_simd_product msc_simd__avx2_floats = {.isa = "avx2",
+                                                       .weight_bytes = sizeof(float),
                                                        .packed_bytes = packed_bytes,
                                                        .pack = pack,
                                                        .pack_rows = pack_rows,

@@ -64,8 +64,8 @@ VECTOR_INLINE void tile1(char *out, int64_t out_row, const char *in, int64_t in_
 
 static void copy_elements(char *out, int64_t out_row, const char *in, int64_t in_row, int64_t rows,
                           int64_t cols, size_t element) {
-    for (int64_t r = 0; r < rows; r++) {
-        for (int64_t c = 0; c < cols; c++) {
+    for (int64_t c = 0; c < cols; c++) {
+        for (int64_t r = 0; r < rows; r++) {
             memcpy(out + c * out_row + r * (int64_t)element, in + r * in_row + c * (int64_t)element,
                    element);
         }

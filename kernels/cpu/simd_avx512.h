@@ -26,26 +26,26 @@ AVX512 INLINE struct quad transposed(struct quad s) {
 
 // ---- simd_avx512_pool.c -----------------------------------------------------------------------
 
-void msc_simd__largest(uint8_t out[], const uint8_t x[], const struct msc_simd_pool *p,
-                       uint8_t flip);
+void msc_simd__avx512_largest(uint8_t out[], const uint8_t x[], const struct msc_simd_pool *p,
+                              uint8_t flip);
 
 // ---- simd_avx512_transpose.c ------------------------------------------------------------------
 
-void msc_simd__transpose4(void *out, int64_t out_row, const void *in, int64_t in_row, int64_t rows,
-                          int64_t cols);
-void msc_simd__transpose1(void *out, int64_t out_row, const void *in, int64_t in_row, int64_t rows,
-                          int64_t cols);
+void msc_simd__avx512_transpose4(void *out, int64_t out_row, const void *in, int64_t in_row,
+                                 int64_t rows, int64_t cols);
+void msc_simd__avx512_transpose1(void *out, int64_t out_row, const void *in, int64_t in_row,
+                                 int64_t rows, int64_t cols);
 
 // ---- simd_avx512_columns.c --------------------------------------------------------------------
 
-void msc_simd__add_columns(int32_t sums[], const struct msc_simd_columns *c);
-void msc_simd__add_columns_quantize(uint8_t out[], const struct msc_simd_columns *c,
-                                    const struct msc_simd_finish *f,
-                                    const struct msc_simd_bytes *q);
+void msc_simd__avx512_add_columns(int32_t sums[], const struct msc_simd_columns *c);
+void msc_simd__avx512_add_columns_quantize(uint8_t out[], const struct msc_simd_columns *c,
+                                           const struct msc_simd_finish *f,
+                                           const struct msc_simd_bytes *q);
 
 // ---- simd_tiles_machine.c ---------------------------------------------------------------------
 
-// True if a product gives the same sums as msc_simd__bytes.
+// True if a product gives the same sums as msc_simd__avx512_bytes.
 bool msc_simd__agrees(const struct msc_simd_product *tiles);
 
 #endif

@@ -183,14 +183,14 @@ static void avx512_columns_run_all(void *out, const struct msc_simd_columns *c, 
     }
 }
 
-void msc_simd__add_columns(int32_t sums[], const struct msc_simd_columns *c) {
+void msc_simd__avx512_add_columns(int32_t sums[], const struct msc_simd_columns *c) {
     avx512_columns_run_all(sums, c, c->stride == 1 ? sum_row_1 : avx512_columns_sum_row, NULL,
                            NULL);
 }
 
-void msc_simd__add_columns_quantize(uint8_t out[], const struct msc_simd_columns *c,
-                                    const struct msc_simd_finish *f,
-                                    const struct msc_simd_bytes *q) {
+void msc_simd__avx512_add_columns_quantize(uint8_t out[], const struct msc_simd_columns *c,
+                                           const struct msc_simd_finish *f,
+                                           const struct msc_simd_bytes *q) {
     struct msc_simd_bytes limited = msc_simd_limit(f, q);
     avx512_columns_run_all(out, c, c->stride == 1 ? quantize_row_1 : quantize_row, f, &limited);
 }

@@ -13,8 +13,8 @@ AVX512 INLINE void largest_block(uint8_t *out, const uint8_t *x, const struct ms
     _mm512_mask_storeu_epi8(out, mask, _mm512_xor_si512(most, flips));
 }
 
-AVX512 void msc_simd__largest(uint8_t out[], const uint8_t x[], const struct msc_simd_pool *p,
-                              uint8_t flip) {
+AVX512 void msc_simd__avx512_largest(uint8_t out[], const uint8_t x[],
+                                     const struct msc_simd_pool *p, uint8_t flip) {
     const struct msc_simd_pool own = *p;
     __m512i flips = _mm512_set1_epi8((char)flip);
     __mmask64 rest = ((__mmask64)1 << own.channels % BLOCK) - 1;

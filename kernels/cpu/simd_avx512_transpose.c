@@ -69,8 +69,8 @@ AVX512 INLINE void prefetch_tile4(const uint32_t *in, int64_t in_row, int64_t r,
     }
 }
 
-AVX512 void msc_simd__transpose4(void *out, int64_t out_row, const void *in, int64_t in_row,
-                                 int64_t rows, int64_t cols) {
+AVX512 void msc_simd__avx512_transpose4(void *out, int64_t out_row, const void *in, int64_t in_row,
+                                        int64_t rows, int64_t cols) {
     for (int64_t strip = 0; strip < cols; strip += STRIP4) {
         int64_t end = strip + STRIP4 < cols ? strip + STRIP4 : cols;
         for (int64_t r = 0; r < rows; r += SIDE) {
@@ -136,8 +136,8 @@ AVX512 INLINE void tile1(uint8_t *out, int64_t out_row, const uint8_t *in, int64
     }
 }
 
-AVX512 void msc_simd__transpose1(void *out, int64_t out_row, const void *in, int64_t in_row,
-                                 int64_t rows, int64_t cols) {
+AVX512 void msc_simd__avx512_transpose1(void *out, int64_t out_row, const void *in, int64_t in_row,
+                                        int64_t rows, int64_t cols) {
     for (int64_t strip = 0; strip < cols; strip += STRIP1) {
         int64_t end = strip + STRIP1 < cols ? strip + STRIP1 : cols;
         for (int64_t r = 0; r < rows; r += ROWS1) {

@@ -52,11 +52,7 @@ enum { TILE = 8, HALF = 4 };
 VECTOR_INLINE void store_tile(const struct msc_simd_run *run, const struct bytes *b,
                               const vfloat y[], int n, int64_t i, vmask mask) {
     for (int k = 0; run->out && k < n; k++) {
-        if (vmask_is_full(mask)) {
-            vf_store(run->out + i + LANES * k, y[k]);
-        } else {
-            vf_store_part(run->out + i, mask, y[0]);
-        }
+        store_part(run->out + i + LANES * k, y[k], mask);
     }
     if (!run->bytes) {
         return;

@@ -3,11 +3,12 @@
 //
 // A window is one or more runs of input bytes, at the same offsets in all windows. Runs are read in
 // groups of four bytes. Each group is multiplied with a group of weights of every channel: four
-// uint8 with four int8, added as int32, or one float32 with another. There is one product for
+// uint8 with four int8 (AVX2 first widens them to int16), added as int32, or one float32 with
+// another. There is one product for
 // floats and one for bytes. If the machine multiplies whole tiles, there is a second product for
 // bytes, which gives the same bits.
 //
-//     const struct msc_simd_product *product = msc_simd_product(MSC_SIMD_BYTES);
+//     const struct msc_simd_product *product = msc_simd_best()->bytes;
 //     product->pack(packed, weights, channels, n_runs, depth);
 //     product->multiply_epilogue(&windows, &epilogue);
 #ifndef MSC_KERNELS_CPU_SIMD_INDIRECT_H
@@ -57,7 +58,8 @@ struct msc_simd_epilogue {
 };
 
 struct msc_simd_product {
-    const char *isa; // instruction set of the loops: "avx512_vnni", "amx_int8"
+    const char *isa;      // instruction set of the loops: "avx2", "avx512_vnni", "amx_int8"
+    int64_t weight_bytes; // bytes of a packed weight
     size_t (*packed_bytes)(int64_t channels, int64_t n_runs, int64_t depth);
     // Weights are [channels][n_runs][depth].
     void (*pack)(void *packed, const void *weights, int64_t channels, int64_t n_runs,

@@ -1,5 +1,5 @@
-// Operations on vectors (simd_vector.h) that the loops share: quantising, the epilogue of sums, and the
-// instructions of element-wise chains.
+// Operations on vectors (simd_vector.h) that the loops share: quantising, the epilogue of sums, and
+// the instructions of element-wise chains.
 #ifndef MSC_KERNELS_CPU_SIMD_OPS_H
 #define MSC_KERNELS_CPU_SIMD_OPS_H
 
@@ -49,9 +49,9 @@ VECTOR_INLINE vint to_integers(vfloat y, const struct bytes *q) {
     return vi_add(vi_of_bits(rounded), q->zero_point);
 }
 
-// Stores the bytes of n * 16 numbers, of which only the first n_lanes are in use; n is at most 4. The
-// limits are applied after conversion to int32; NaN becomes the lowest integer. Only numbers that
-// are too large for int32 are limited before the conversion.
+// Stores the bytes of n * 16 numbers, of which only the first n_lanes are in use; n is at most 4.
+// The limits are applied after conversion to int32; NaN becomes the lowest integer. Only numbers
+// that are too large for int32 are limited before the conversion.
 VECTOR_INLINE void store_bytes_of(uint8_t *to, const vfloat y[], int n, int64_t n_lanes,
                                   const struct bytes *q) {
     vint x[4];
@@ -80,6 +80,14 @@ VECTOR_INLINE vfloat finish_16(const struct msc_simd_finish *f, int64_t i, vmask
 
 VECTOR_INLINE vfloat load_part(const float *array, int64_t i, vmask mask) {
     return vmask_is_full(mask) ? vf_load(array + i) : vf_load_part(vf_set(0.0f), mask, array + i);
+}
+
+VECTOR_INLINE void store_part(float *out, vfloat y, vmask mask) {
+    if (vmask_is_full(mask)) {
+        vf_store(out, y);
+    } else {
+        vf_store_part(out, mask, y);
+    }
 }
 
 // An array of integers that is read as floats. int8 are converted to uint8 by adding 128 to the

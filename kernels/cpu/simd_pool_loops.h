@@ -8,14 +8,6 @@
 
 enum { WIDTH = 4 }; // vectors of channels that are pooled together
 
-VECTOR_INLINE void store_part(float *out, vfloat y, vmask mask) {
-    if (vmask_is_full(mask)) {
-        vf_store(out, y);
-    } else {
-        vf_store_part(out, mask, y);
-    }
-}
-
 // Computes the largest taps of a tile. False if a tap may be NaN: the sum of taps is tested, so
 // opposite infinities also give false.
 VECTOR_INLINE bool largest_tile(float *out, const float *x, const struct msc_simd_pool *p, int n,

@@ -28,7 +28,7 @@ static bool has_avx512_vnni(void) {
 }
 
 static bool allow_avx512(struct msc_routine_isa isa) {
-    return isa.has_avx512;
+    return isa.allows_avx512;
 }
 
 static bool has_avx2(void) {
@@ -36,7 +36,7 @@ static bool has_avx2(void) {
 }
 
 static bool allow_avx2(struct msc_routine_isa isa) {
-    return isa.has_avx2;
+    return isa.allows_avx2;
 }
 #endif
 
@@ -67,8 +67,8 @@ static const struct msc_simd *find_best(void) {
     return row->table;
 }
 
-// The level is asked once: it takes longer than a short loop, and cannot change after the first
-// call.
+// The table is found once: asking for the level takes longer than a short loop. The level cannot
+// change after the first call.
 const struct msc_simd *msc_simd_best(void) {
     static _Atomic(const struct msc_simd *) best;
     const struct msc_simd *found = atomic_load_explicit(&best, memory_order_relaxed);

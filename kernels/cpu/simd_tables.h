@@ -5,7 +5,8 @@
 #include "kernels/cpu/simd_indirect.h"
 
 extern const struct msc_simd msc_simd__avx512, msc_simd__avx2;
-extern const struct msc_simd_product msc_simd__bytes, msc_simd__floats, msc_simd__tiles;
+extern const struct msc_simd_product msc_simd__avx512_bytes, msc_simd__avx512_floats,
+    msc_simd__tiles;
 extern const struct msc_simd_product msc_simd__avx2_bytes, msc_simd__avx2_floats;
 
 // ---- simd_avx2_transpose.c --------------------------------------------------------------------

@@ -348,6 +348,7 @@ AVX512 static void multiply_epilogue(const struct msc_simd_indirect *w,
 }
 
 const struct msc_simd_product msc_simd__tiles = {.isa = "amx_int8",
+                                                 .weight_bytes = 1,
                                                  .packed_bytes = tiles_packed_bytes,
                                                  .pack = tiles_pack,
                                                  .scratch_bytes = tiles_scratch_bytes,

@@ -60,7 +60,7 @@ static bool tiles_machine_multiply(int32_t sums[], const struct msc_simd_product
 
 bool msc_simd__agrees(const struct msc_simd_product *tiles) {
     int32_t expected[WINDOWS * CHANNELS], sums[WINDOWS * CHANNELS];
-    return tiles_machine_multiply(expected, &msc_simd__bytes) &&
+    return tiles_machine_multiply(expected, &msc_simd__avx512_bytes) &&
            tiles_machine_multiply(sums, tiles) && memcmp(sums, expected, sizeof(sums)) == 0;
 }
 

@@ -15,13 +15,14 @@
 //     vf_multiply_add(a, b, c)              a * b + c, rounded once
 //     vf_multiply_subtract_from(a, b, c)    c - a * b, rounded once
 //     vi_of_floats       rounds to the nearest integer, half to even
-//     vf_scale(x, n)     x * 2^n for integers n from -200 to 100, rounded once
+//     vf_scale(x, n)     x * 2^n, rounded once; x from 1/2 to 4, integers n from -200 to 100
 //     vf_largest         the largest lane; no lane may be NaN
 //     vf_of_bits, vi_of_bits    the same bits as another type
 //     vi_load_bytes      loads uint8, after XOR with `flip`
-//     struct vlimits     how vi_store_bytes makes bytes of int32: adds the zero point and limits the
-//                        sums to low ... high; uint8 are computed as int8 that are `below` (128) lower
-//     vi_store_bytes     stores n vectors (1 to 4) as bytes, of which n_lanes are in use
+//     struct vlimits     how vi_store_bytes makes bytes of int32: adds the zero point and limits
+//                        the sums to low ... high. uint8 are computed as int8 that are lower by `below`
+//     vi_store_bytes     stores n vectors (1 to 4) as bytes, of which n_lanes are in use: more than
+//                        16 * (n - 1), at most 16 * n
 //     vi_store_lowest    stores the lowest 8 bits of each lane of a mask
 //     vi_keep            makes the compiler keep a vector in registers
 //     vi_add_products    adds products of groups of 4 bytes, uint8 with int8, to int32 lanes. AVX2

@@ -119,8 +119,8 @@ VECTOR_INLINE float vf_largest(vfloat x) {
     return _mm_cvtss_f32(_mm_max_ss(z, _mm_movehdup_ps(z)));
 }
 
-// x * 2^n in half a vector. The power is split into two factors, so that the first product is normal
-// and only the second one is rounded.
+// x * 2^n in half a vector. The power is split into two factors, so that the first product is
+// normal and only the second one is rounded.
 VECTOR_INLINE __m256 scale_half(__m256 x, __m256 n) {
     __m256i power = _mm256_cvtps_epi32(n), half = _mm256_srai_epi32(power, 1);
     __m256i bias = _mm256_set1_epi32(127), rest = _mm256_sub_epi32(power, half);
@@ -181,14 +181,19 @@ VECTOR_INLINE vint vi_of_floats(vfloat x) {
 
 // ---- Bytes ------------------------------------------------------------------------------------
 
-VECTOR_INLINE vint vi_load_bytes(const uint8_t *from, vmask mask, uint8_t flip) {
+// Loads the first n of 16 bytes; the others are 0 before XOR with `flip`.
+VECTOR_INLINE __m128i load_16_bytes(const uint8_t *from, int64_t n, uint8_t flip) {
     uint8_t part[16] = {0};
-    if (!vmask_is_full(mask)) {
-        memcpy(part, from, (size_t)mask);
+    if (n < 16) {
+        memcpy(part, from, (size_t)n);
         from = part;
     }
     __m128i bytes = _mm_loadu_si128((const __m128i *)(const void *)from);
-    bytes = _mm_xor_si128(bytes, _mm_set1_epi8((char)flip));
+    return _mm_xor_si128(bytes, _mm_set1_epi8((char)flip));
+}
+
+VECTOR_INLINE vint vi_load_bytes(const uint8_t *from, vmask mask, uint8_t flip) {
+    __m128i bytes = load_16_bytes(from, mask, flip);
     return (vint){_mm256_cvtepu8_epi32(bytes), _mm256_cvtepu8_epi32(_mm_srli_si128(bytes, 8))};
 }
 
@@ -245,7 +250,6 @@ VECTOR_INLINE void vi_keep(vint *x) {
 // ---- Products ---------------------------------------------------------------------------------
 
 // A pair of int16 instead of four bytes, because AVX2 saturates sums of products of bytes.
-#define VECTOR_HAS_PAIRS 1
 VECTOR_INLINE vint vi_add_products(vint sum, vint x, vint w) {
     return (vint){_mm256_add_epi32(sum.low, _mm256_madd_epi16(x.low, w.low)),
                   _mm256_add_epi32(sum.high, _mm256_madd_epi16(x.high, w.high))};

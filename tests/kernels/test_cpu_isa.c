@@ -62,6 +62,11 @@ static bool is_the_highest(const char *level) {
     return last && strcmp(last, level) == 0;
 }
 
+// True if the product is for this instruction set; NULL: there is no product.
+static bool is_product(const struct msc_simd_product *product, const char *isa) {
+    return isa ? product && strcmp(product->isa, isa) == 0 : !product;
+}
+
 // The numerics id names the level. A matrix product of our own is used only if every machine of the
 // level can run it.
 static enum answer computes_by(const char *level) {
@@ -76,11 +81,14 @@ static enum answer computes_by(const char *level) {
     if (msc_backend_open(&b, "cpu", &o) != MSC_OK) {
         return NO;
     }
-    const struct msc_simd_product *floats = msc_cpu_from(b)->floats;
     bool has_vnni = strncmp(level, "avx512_core_", strlen("avx512_core_")) == 0;
-    bool has_avx2 = strcmp(level, "sse41") != 0 && strcmp(level, "avx") != 0;
+    bool is_avx2 = strcmp(level, "avx2") == 0, is_avx2_vnni = strcmp(level, "avx2_vnni") == 0;
+    bool is_avx512 = strcmp(level, "avx512_core") == 0;
+    const char *floats = has_vnni ? "avx512_vnni" : is_avx2 || is_avx2_vnni ? "avx2" : NULL;
+    const char *bytes = has_vnni ? "avx512_vnni" : is_avx2 || is_avx512 ? "avx2" : NULL;
     bool is_good = strstr(b->def->numerics(b), expected) && is_the_highest(level) &&
-                   (has_vnni || !floats || (has_avx2 && strcmp(floats->isa, "avx2") == 0));
+                   is_product(msc_cpu_from(b)->floats, floats) &&
+                   is_product(msc_cpu_from(b)->bytes, bytes);
     msc_backend_close(b);
     // Setting the same level again is accepted.
     return is_good && set_level(level) == YES ? YES : NO;

@@ -226,7 +226,7 @@ static void test_tools_strategy__damaged_json(void **state) {
          "edits[0]: scales"},
         {EDIT("\"bits\":4,\"low\":0,\"high\":15,\"axis\":0,\"scales\":\"AADAfw==\",\"zero_points\":"
               "[0]"),
-         "edits[0]: scales[0] is not a number"},
+         "edits[0]: scales[0] is not a finite number"},
         {EDIT("\"bits\":4,\"low\":0,\"high\":15,\"axis\":0,\"scales\":\"AACAvw==\",\"zero_points\":"
               "[0]"),
          "edits[0]: scales[0] is not a positive number"},
