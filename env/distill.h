@@ -89,8 +89,8 @@ void msc_distill_destroy(struct msc_distill *d); // accepts NULL
 
 struct msc_evaluator *msc_distill_evaluator(struct msc_distill *d);
 
-// Runs the float model and keeps its outputs as reference. A wide graph (graph/wide.h) is run in the
-// model's own types.
+// Runs the float model and keeps its outputs as reference. A wide graph (graph/wide.h) is run in
+// the model's own types.
 enum msc_status msc_distill_compute_reference(struct msc_distill *d);
 // Appends the reference as "reference/<tensor>" arrays, and loads it from such a list. MSC_E_STATE
 // if the list does not match the compared tensors and the samples.

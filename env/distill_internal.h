@@ -107,8 +107,8 @@ enum msc_status msc_distill__compare_before(struct msc_distill *d);
 // distill_compared.c: chooses the compared tensors and creates their evaluator. If `other` is not
 // NULL, the tensors are those that `other` compares.
 enum msc_status msc_distill__compare(struct msc_distill *d, const struct msc_distill *other);
-// An evaluator of the tensors wanted [n_compared] of `g` on the loss's samples; *out is owned by the
-// caller.
+// An evaluator of the tensors wanted [n_compared] of `g` on the loss's samples; *out is owned by
+// the caller.
 enum msc_status msc_distill__create_evaluator(struct msc_evaluator **out,
                                               const struct msc_distill *d,
                                               const struct msc_graph *g, const int32_t wanted[]);

@@ -85,8 +85,8 @@ struct msc_step {
     // quantisation. MSC_NO_ID and NULL for every other step.
     int32_t undone;
     const struct msc_quant *quant;
-    // Quantisations of weights that apply if a trial does not edit their slots, for weights that the
-    // model stores as integers; NULL: none.
+    // Quantisations of weights that apply if a trial does not edit their slots, for weights that
+    // the model stores as integers; NULL: none.
     const struct msc_edit *own_edits[MSC_STEP_MAX_WEIGHTS];
     struct msc_hash hash; // covers all members above that affect the bits of the outputs
     double macs;          // multiply-accumulates, 0 for data movement

@@ -180,8 +180,8 @@ enum msc_status msc_model_file_bytes(uint64_t *out, const char *path, struct msc
     return MSC_OK;
 }
 
-// The size of a model that msc_onnx_save has written. Reading it to find the files of its weights is
-// necessary only if there may be one.
+// The size of a model that msc_onnx_save has written. Reading it to find the files of its weights
+// is necessary only if there may be one.
 static enum msc_status exported_bytes(uint64_t *out, struct msc_delivery *d, const char *path) {
     const char *data_path = msc_arena_printf(&d->arena, "%s.data", path);
     MSC_TRY(MSC_ALLOCATED(data_path));

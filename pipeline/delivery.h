@@ -55,14 +55,15 @@ enum msc_status msc_delivery_open(struct msc_delivery **out,
                                   const struct msc_delivery_options *options);
 void msc_delivery_close(struct msc_delivery *d); // accepts NULL
 
-// Starts the runtime and writes the samples for it; later calls only return the result. *missing (borrowed) tells why the runtime is
-// not available and what to do about it; NULL: it is available. Other failures of the runtime
-// return an error status, such as MSC_E_IO.
+// Starts the runtime and writes the samples for it; later calls only return the result. *missing
+// (borrowed) tells why the runtime is not available and what to do about it; NULL: it is available.
+// Other failures of the runtime return an error status, such as MSC_E_IO.
 enum msc_status msc_delivery_start(struct msc_delivery *d, const char **missing);
 // Describes a started runtime: {"name", "version", "processor", "threads", "rounds"}.
 enum msc_status msc_delivery_describe(const struct msc_delivery *d, struct cJSON *object);
 
-// Writes the model of a plan, unless it has a path, and adds the size of its file (`file_bytes`) to `found`.
+// Writes the model of a plan, unless it has a path, and adds the size of its file (`file_bytes`) to
+// `found`.
 enum msc_status msc_delivery_export(struct msc_delivery *d, struct msc_delivery_plan *plan);
 // Measures the losses of an exported plan on calibration and validation samples.
 enum msc_status msc_delivery_outputs(struct msc_delivery *d, struct msc_delivery_plan *plan);

@@ -9,8 +9,8 @@
 struct cJSON;
 
 // Makes the members of msc_analysis_describe, with shortened lists. If a model was fitted, there is
-// also `fitted`, {"trials", "explained"}, and `alone` lists the effects that the model estimates: by
-// how much a choice differs from the choice of `plan` (`task`, `choice`, `difference`), greatest
+// also `fitted`, {"trials", "explained"}, and `alone` lists the effects that the model estimates:
+// by how much a choice differs from the choice of `plan` (`task`, `choice`, `difference`), greatest
 // first. *out is owned by the caller.
 enum msc_status msc_effects_describe(struct cJSON **out, const struct msc_record *record,
                                      const uint32_t plan[]); // NULL: no plan

@@ -91,9 +91,9 @@ struct msc_quantizer_options {
     // site stays float for this reason.
     const char *const *outputs;
     size_t n_outputs;
-    // Of the second moments for rounding weights (tools/second_moment.h): the most rows sampled, and
-    // the most columns per block. 0: the usual rows; no limit on columns. A weight with fewer rows
-    // per column than `least_rows` is rounded to nearest, and corrected by a shift only.
+    // Of the second moments for rounding weights (tools/second_moment.h): the most rows sampled,
+    // and the most columns per block. 0: the usual rows; no limit on columns. A weight with fewer
+    // rows per column than `least_rows` is rounded to nearest, and corrected by a shift only.
     int64_t moment_rows, moment_columns;
     double least_rows;
     const struct msc_choice_rule

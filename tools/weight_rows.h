@@ -65,8 +65,8 @@ enum msc_status msc_weight_rows_factor(struct msc_gptq_order ***out,
 void msc_gptq_orders_destroy(struct msc_gptq_order **orders, int64_t n); // accepts NULL
 
 // Calls `work` in parallel, for up to MSC_ROUNDING_ROWS rows of one group per call, from row
-// `first` on; h may be NULL. Returns the status of a call that failed, without a message, because messages are
-// local to their thread.
+// `first` on; h may be NULL. Returns the status of a call that failed, without a message, because
+// messages are local to their thread.
 typedef enum msc_status (*msc_weight_rows_work)(void *payload, struct msc_rounding_rows *rows,
                                                 int64_t group, int64_t first);
 enum msc_status msc_weight_rows_each(const struct msc_rounded_rows *r, const float h[],

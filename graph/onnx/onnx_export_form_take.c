@@ -1,5 +1,5 @@
-// Writes a Take from a table of integers. Only the rows taken become floats. A small table is left to
-// the runtime, which converts it once, at load: each run then has fewer nodes.
+// Writes a Take from a table of integers. Only the rows taken become floats. A small table is left
+// to the runtime, which converts it once, at load: each run then has fewer nodes.
 #include "graph/onnx/onnx_export_form.h"
 
 enum { LEAST_ELEMENTS = 1 << 16 }; // of a table that is not small

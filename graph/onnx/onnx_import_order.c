@@ -1,5 +1,5 @@
-// Sorts the nodes of a model's graph so that each is after those whose outputs it reads. ONNX requires
-// this order. ONNX Runtime requires it only in bodies, and its tools write other orders.
+// Sorts the nodes of a model's graph so that each is after those whose outputs it reads. ONNX
+// requires this order. ONNX Runtime requires it only in bodies, and its tools write other orders.
 #include "graph/onnx/onnx_import_internal.h"
 
 #include <string.h>

@@ -197,8 +197,8 @@ static enum msc_status take_operands(struct msc_array *operands[], bool *is_cons
     return MSC_OK;
 }
 
-// Stores in the result of a DequantizeLinear which codes it was computed from, if these are bytes or
-// narrower integers without blocks.
+// Stores in the result of a DequantizeLinear which codes it was computed from, if these are bytes
+// or narrower integers without blocks.
 static enum msc_status keep_codes(const struct evaluation *e) {
     const struct msc_array *x = e->operands[0], *scales = e->operands[1];
     const struct msc_array *zeros = e->j->n_operands > 2 ? e->operands[2] : NULL;

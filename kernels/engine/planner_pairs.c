@@ -1,6 +1,6 @@
 // Finds what a model quantises itself: QuantizeLinear with the DequantizeLinear that undoes it, and
-// weights that the model stores as integers (data/array_codes.h). Steps then run on the integers, as
-// they do if a trial quantises a float model in the same way.
+// weights that the model stores as integers (data/array_codes.h). Steps then run on the integers,
+// as they do if a trial quantises a float model in the same way.
 #include "kernels/engine/planner_internal.h"
 
 #include "data/array_codes.h"

@@ -89,7 +89,8 @@ static inline const struct msc_space *msc_quick__space(const struct msc_quick *q
 // find.c: true if a task is of weights.
 bool msc_quick__is_weight(const struct msc_quick *q, size_t task);
 
-// plans.c: the plan with plain weights and activations if it is not the best and has a loss, or NULL.
+// plans.c: the plan with plain weights and activations if it is not the best and has a loss, or
+// NULL.
 struct msc_quick_plan *msc_quick__find_plain(const struct msc_quick *q);
 
 // effort.c: the effort of a name, or the default one for NULL. MSC_E_INVALID: there is none.
@@ -137,8 +138,8 @@ enum msc_status msc_quick__compute_float(struct msc_quick *q);
 enum msc_status msc_quick__open_delivery(struct msc_quick *q);
 void msc_quick__close_delivery(struct msc_quick *q);
 
-// time.c: finds the best of the plans that their float tensors do not slow down, or a quicker one if
-// that is slower than the float model, and moves it to the front of the list.
+// time.c: finds the best of the plans that their float tensors do not slow down, or a quicker one
+// if that is slower than the float model, and moves it to the front of the list.
 enum msc_status msc_quick__pass_slow(struct msc_quick *q);
 // True if a plan's float tensors do not slow it down too much. `ratio` is the plan's time relative
 // to the float model; `all_bytes` is the relative time of the plan without float tensors. True if a

@@ -1,10 +1,10 @@
 // Plans that compute in floats where integers do not save time.
 //
 // A file for ONNX Runtime stores weights of bytes for a joint in floats so that they are converted
-// once, at load. So a plan whose
-// activations are all float, and whose weights are bytes, takes the time of the float model, and its
-// file is as small as that of a plan with bytes everywhere. Between these two plans are others, with
-// stretches of joints in floats and in integers; the predictor finds the quickest.
+// once, at load. So a plan whose activations are all float, and whose weights are bytes, takes the
+// time of the float model, and its file is as small as that of a plan with bytes everywhere.
+// Between these two plans are others, with stretches of joints in floats and in integers; the
+// predictor finds the quickest.
 #include "pipeline/quick/quick_internal.h"
 
 #include "graph/target.h"

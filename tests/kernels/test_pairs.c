@@ -1,5 +1,5 @@
-// Networks that quantise values themselves: QuantizeLinear, DequantizeLinear and a convolution whose
-// weights were dequantised. Results must have the bits of integer arithmetic
+// Networks that quantise values themselves: QuantizeLinear, DequantizeLinear and a convolution
+// whose weights were dequantised. Results must have the bits of integer arithmetic
 // (kernels/backend.h), which the test computes tap by tap.
 #include "base/rng.h"
 #include "data/array_codes.h"
@@ -139,8 +139,8 @@ static int32_t quantise(float x, float scale, int32_t zero) {
     return (int32_t)fminf(fmaxf(q, 0.0f), 255.0f);
 }
 
-// The integer that the convolution multiplies. With an edit, the dequantised input is quantised once
-// more, to 4 bits.
+// The integer that the convolution multiplies. With an edit, the dequantised input is quantised
+// once more, to 4 bits.
 static int32_t read_code(float x, bool is_edited) {
     int32_t code = quantise(x, input.scale, input.zero) - input.zero;
     if (!is_edited) {

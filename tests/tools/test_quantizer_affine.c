@@ -99,8 +99,8 @@ static void test_tools_quantizer_affine__inputs_with_a_mean(void **state) {
     msc_array_release(w);
 }
 
-// A shift alone makes the mean outputs equal. It is all that is left of a choice if the moments of a
-// weight would have too few rows.
+// A shift alone makes the mean outputs equal. It is all that is left of a choice if the moments of
+// a weight would have too few rows.
 static void check_shifts(const char *env) {
     struct msc_array *x = quantize_array(4, DIMS(QUANTIZE_SAMPLES, 2, SIDE, SIDE), 11);
     struct msc_array *w = quantize_array(4, DIMS(CHANNELS, 2, 3, 3), 21);

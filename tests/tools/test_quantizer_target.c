@@ -147,8 +147,8 @@ static void test_tools_quantizer_target__added_behind(void **state) {
     quantize_case_close(&c);
 }
 
-// Shifts are added before the bias is rounded to int32. If the edits of activation and weight do not
-// change, the bias keeps its edit.
+// Shifts are added before the bias is rounded to int32. If the edits of activation and weight do
+// not change, the bias keeps its edit.
 static void test_tools_quantizer_target__shifted_biases(void **state) {
     static const float w[] = {1, 0.5f, -1, 0.25f}, b[] = {3, -2}, by[] = {0.5f, -0.25f};
     struct quantize_case c;
