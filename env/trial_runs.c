@@ -32,6 +32,15 @@ void msc_trial_runs_finish(struct msc_trial_runs *r) {
     msc_free(r->edits);
 }
 
+void msc_trial_runs_drop_caches(const struct msc_trial_runs *r) {
+    struct msc_distill *const all[] = {r->distill, r->validated};
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
+        if (all[i]) {
+            msc_evaluator_drop_cache(msc_distill_evaluator(all[i]));
+        }
+    }
+}
+
 static enum msc_status begin_points(const struct msc_trial_runs *r, const uint32_t *const points[],
                                     size_t n) {
     return r->begin ? r->begin(r->payload, points, n) : MSC_OK;

@@ -57,6 +57,8 @@ enum msc_status msc_trial_runs_choose(struct msc_trial_runs *r, struct msc_disti
                                       const struct msc_env_metric list[],
                                       const struct msc_env *env);
 void msc_trial_runs_finish(struct msc_trial_runs *r); // accepts a zeroed struct
+// Frees the results that the evaluators keep; they are computed again when they are needed.
+void msc_trial_runs_drop_caches(const struct msc_trial_runs *r);
 
 // Begins an evaluation: makes room for at least n runs. Earlier contents of `runs` and `edits` are
 // lost.

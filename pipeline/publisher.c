@@ -4,6 +4,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/str.h"
+#include "env/trial_runs.h"
 #include "model/export.h"
 #include "records/record_files.h"
 #include "records/record_query.h"
@@ -158,7 +159,11 @@ void msc_publisher_write(struct msc_publisher *p, const struct msc_record *recor
     if (p->is_strategy_due) {
         p->is_strategy_due = !is_delivered(result, write_strategy(p));
     }
+    struct msc_trial_runs *runs = msc_trial_runs_of(p->session->env);
     if (p->best_edits && p->model_path) { // written again, so that the metadata identify the record
+        if (runs) {
+            msc_trial_runs_drop_caches(runs); // the model needs memory
+        }
         p->is_model_due = !is_delivered(result, publish_write_model(p, record));
     }
 }

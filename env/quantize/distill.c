@@ -63,16 +63,6 @@ static struct candidate *candidate_of(const struct distilling *d, const struct a
 
 // ---- Samples ----------------------------------------------------------------------------------
 
-// The evaluators of the parts need the memory.
-static void drop_caches(const struct msc_trial_runs *runs) {
-    struct msc_distill *const all[] = {runs->distill, runs->validated};
-    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
-        if (all[i]) {
-            msc_evaluator_drop_cache(msc_distill_evaluator(all[i]));
-        }
-    }
-}
-
 // Holds back the last samples; sequences are not divided.
 static enum msc_status split_samples(struct distilling *d) {
     const struct msc_dataset *all = msc_env_host(d->env)->dataset;
@@ -87,7 +77,7 @@ static enum msc_status split_samples(struct distilling *d) {
             (long long)n, unit > 1 ? " in sequences of this length" : "", d->options->held_back);
     }
     d->out->n_held_back = n - n_fit;
-    drop_caches(&d->z->runs);
+    msc_trial_runs_drop_caches(&d->z->runs); // the evaluators of the parts need the memory
     MSC_TRY(msc_dataset_create_part(&d->fit_samples, all, 0, n_fit));
     MSC_TRY(msc_dataset_create_part(&d->held_samples, all, n_fit, n - n_fit));
     MSC_TRY(msc_distill_create_as(&d->fit, d->z->runs.distill, d->fit_samples));
