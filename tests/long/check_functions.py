@@ -217,7 +217,7 @@ def main():
     code, text = checks.mscgym("quantize", path, "--inputs", "x.npz", "--output", "small.onnx")
     checks.expect("quantize", code == 0, text)
     made = onnx.load("small.onnx")
-    bytes_types = (TensorProto.INT8, TensorProto.UINT8)
+    bytes_types = (onnx.TensorProto.INT8, onnx.TensorProto.UINT8)
     checks.expect("the file has bytes and no functions", not made.functions and any(
         weight.data_type in bytes_types for weight in made.graph.initializer))
     onnxruntime.InferenceSession("small.onnx", providers=["CPUExecutionProvider"])
