@@ -5,35 +5,28 @@
 #error "routine_onednn_desc_3.c is for oneDNN 3.5 and later 3.x"
 #endif
 
-// Levels with AVX-512 and VNNI.
-#define ALL                                                                                        \
-    .allows_avx512 = true, .allows_avx2 = true, .uses_bytes = true, .uses_floats = true,           \
-    .has_int8 = true
-
 const struct msc_routine__isa msc_routine__isas[] = {
     {.isa = dnnl_cpu_isa_sse41, .name = "sse41"},
     {.isa = dnnl_cpu_isa_avx, .name = "avx"},
-    {.isa = dnnl_cpu_isa_avx2,
-     .name = "avx2",
-     .has = {.allows_avx2 = true, .uses_bytes = true, .uses_floats = true}},
-    {.isa = dnnl_cpu_isa_avx2_vnni,
-     .name = "avx2_vnni",
-     .has = {.allows_avx2 = true, .uses_floats = true, .has_int8 = true}},
-    {.isa = dnnl_cpu_isa_avx2_vnni_2,
-     .name = "avx2_vnni_2",
-     .has = {.allows_avx2 = true, .uses_floats = true, .has_int8 = true}},
-    {.isa = dnnl_cpu_isa_avx512_core,
-     .name = "avx512_core",
-     .has = {.allows_avx2 = true, .uses_bytes = true}},
-    {.isa = dnnl_cpu_isa_avx512_core_vnni, .name = "avx512_core_vnni", .has = {ALL}},
-    {.isa = dnnl_cpu_isa_avx512_core_bf16, .name = "avx512_core_bf16", .has = {ALL}},
-    {.isa = dnnl_cpu_isa_avx512_core_fp16, .name = "avx512_core_fp16", .has = {ALL}},
+    {.isa = dnnl_cpu_isa_avx2, .name = "avx2", .has = {MSC_ROUTINE_AVX2}},
+    {.isa = dnnl_cpu_isa_avx2_vnni, .name = "avx2_vnni", .has = {MSC_ROUTINE_AVX2_VNNI}},
+    {.isa = dnnl_cpu_isa_avx2_vnni_2, .name = "avx2_vnni_2", .has = {MSC_ROUTINE_AVX2_VNNI}},
+    {.isa = dnnl_cpu_isa_avx512_core, .name = "avx512_core", .has = {MSC_ROUTINE_AVX512}},
+    {.isa = dnnl_cpu_isa_avx512_core_vnni,
+     .name = "avx512_core_vnni",
+     .has = {MSC_ROUTINE_AVX512_VNNI}},
+    {.isa = dnnl_cpu_isa_avx512_core_bf16,
+     .name = "avx512_core_bf16",
+     .has = {MSC_ROUTINE_AVX512_VNNI}},
+    {.isa = dnnl_cpu_isa_avx512_core_fp16,
+     .name = "avx512_core_fp16",
+     .has = {MSC_ROUTINE_AVX512_VNNI}},
     {.isa = dnnl_cpu_isa_avx512_core_amx,
      .name = "avx512_core_amx",
-     .has = {ALL, .has_tiles = true}},
+     .has = {MSC_ROUTINE_AVX512_VNNI, .has_tiles = true}},
     {.isa = dnnl_cpu_isa_avx512_core_amx_fp16,
      .name = "avx512_core_amx_fp16",
-     .has = {ALL, .has_tiles = true}},
+     .has = {MSC_ROUTINE_AVX512_VNNI, .has_tiles = true}},
     {.name = NULL},
 };
 

@@ -74,7 +74,7 @@ AVX512 static inline void store_quantized(uint8_t *out, struct quad s,
     for (int k = 0; k < 4; k++) {
         y[k] = finish_sums(s.part[k], f, at + 16 * k, vmask_of(n > 16 * k ? n - 16 * k : 0));
     }
-    store_bytes_of(out, y, 4, n, b);
+    store_bytes_of(out, y, 4, n, b); // with AVX-512, n may be any number from 1 to 64
 }
 
 static const __mmask64 all = ~(__mmask64)0;
