@@ -13,6 +13,13 @@
     " {\"bits\": 8, \"observer\": \"percentile\"},"                                                \
     " {\"bits\": 8, \"observer\": \"minmax\", \"correct\": \"bias\"}, {\"float\": true}]"
 
+// What `default` and `best` have in common.
+#define ALL_STEPS                                                                                  \
+    .choices = CHOICES, .of_float = 5, .plain_weights = 0, .plain_activations = 2,                 \
+    .activations = {0, 2, 3}, .n_activations = 3, .weights = {0, 1, 4}, .n_weights = 3,            \
+    .n_gain_samples = 4, .leaves_float = true, .improves = true, .improved_ridge = 0.2,            \
+    .improved_rows = 4096
+
 static const struct msc_quick_effort efforts[] = {
     {.name = "fast",
      .choices =
@@ -24,36 +31,12 @@ static const struct msc_quick_effort efforts[] = {
      .n_weights = 1,
      .n_gain_samples = 4},
     {.name = "default",
-     .choices = CHOICES,
+     ALL_STEPS,
      .moments = "{\"rows\": 4096, \"columns\": 1024, \"least\": 0.5}",
-     .of_float = 5,
-     .plain_weights = 0,
-     .plain_activations = 2,
-     .activations = {0, 2, 3},
-     .n_activations = 3,
-     .weights = {0, 1, 4},
-     .n_weights = 3,
-     .n_gain_samples = 4,
-     .leaves_float = true,
-     .improves = true,
-     .improved_ridge = 0.2,
-     .improved_rows = 4096,
      .improved_columns = 512},
     {.name = "best",
-     .choices = CHOICES,
+     ALL_STEPS,
      .moments = "{\"rows\": 4096, \"columns\": 1536, \"least\": 0.5}",
-     .of_float = 5,
-     .plain_weights = 0,
-     .plain_activations = 2,
-     .activations = {0, 2, 3},
-     .n_activations = 3,
-     .weights = {0, 1, 4},
-     .n_weights = 3,
-     .n_gain_samples = 4,
-     .leaves_float = true,
-     .improves = true,
-     .improved_ridge = 0.2,
-     .improved_rows = 4096,
      .improved_columns = 2304},
 };
 
