@@ -18,92 +18,20 @@
 // A batch of tiles, from any of the images, is computed at a time, so that V and the products of
 // one block of channels stay in the second-level cache.
 //
-//     weights    [block][element][input channel / 2][vector][channel][2 int16]
 //     V          [element][tile][input channel], the channels padded to whole vectors
 //     M          [element][tile][vector][channel] of one block
 #ifndef MSC_KERNELS_CPU_SIMD_WINOGRAD_LOOPS_H
 #define MSC_KERNELS_CPU_SIMD_WINOGRAD_LOOPS_H
 
-#include "kernels/cpu/simd_indirect_tiles.h"
+#include "kernels/cpu/simd_winograd_weights.h"
 
 enum {
-    SIDE = 6, // inputs along each axis of a tile
-    OUT = 4,  // outputs along each axis of a tile
-    ELEMENTS = SIDE * SIDE,
+    OUT = 4,            // outputs along each axis of a tile
     SHORTS = 2 * LANES, // int16 per vector
     BATCH_BYTES = 512 * 1024,
     LEAST_TILES = 24, // multiples of MOST_WINDOWS
     MOST_TILES = 96,
 };
-
-// ---- Weights ----------------------------------------------------------------------------------
-
-static int64_t depth_bytes(int64_t in_channels) {
-    return round_up(in_channels * (int64_t)sizeof(int16_t), GROUP);
-}
-
-static size_t packed_bytes(int64_t channels, int64_t in_channels) {
-    return (size_t)(ELEMENTS * round_up(channels, LANES) * depth_bytes(in_channels));
-}
-
-// The weights of one input channel, for one block of output channels: element k of channel c is
-// at [k][c].
-enum { WIDTH = MOST_VECTORS * LANES };
-typedef int16_t block_row[WIDTH];
-
-// G g for one column of weights: `step` rows from one element to the next, in g and in u.
-VECTOR_INLINE void transform_weights(block_row u[], int u_step, block_row g[], int g_step) {
-    for (int c = 0; c < WIDTH; c++) {
-        int16_t first = g[0][c], middle = g[g_step][c], last = g[2 * g_step][c];
-        u[0][c] = (int16_t)(6 * first);
-        u[u_step][c] = (int16_t)(-first - middle - last);
-        u[2 * u_step][c] = (int16_t)(-first + middle - last);
-        u[3 * u_step][c] = (int16_t)(first + 2 * middle + 4 * last);
-        u[4 * u_step][c] = (int16_t)(first - 2 * middle + 4 * last);
-        u[5 * u_step][c] = (int16_t)(6 * last);
-    }
-}
-
-VECTOR_INLINE void pack_channel(block_row u[ELEMENTS], const int8_t *weights, int64_t step,
-                                int64_t n) {
-    block_row g[9] = {{0}}, half[3 * SIDE];
-    for (int64_t c = 0; c < n; c++) {
-        for (int k = 0; k < 9; k++) {
-            g[k][c] = weights[c * step + k];
-        }
-    }
-    for (int x = 0; x < 3; x++) {
-        transform_weights(half + x, 3, g + x, 3);
-    }
-    for (int y = 0; y < SIDE; y++) {
-        transform_weights(u + y * SIDE, 1, half + 3 * y, 1);
-    }
-}
-
-VECTOR_TARGET static void pack(void *packed, const int8_t weights[], int64_t channels,
-                               int64_t in_channels) {
-    int64_t n = count_vectors(channels), vectors, pairs = depth_bytes(in_channels) / GROUP;
-    char *to = packed;
-    for (int64_t v = 0; v < n; v += vectors) {
-        vectors = block_vectors(v, n);
-        int64_t left = channels - v * LANES, width = vectors * LANES;
-        left = left < width ? left : width;
-        for (int64_t pair = 0; pair < pairs; pair++) {
-            const int8_t *from = weights + (v * LANES * in_channels + 2 * pair) * 9;
-            block_row u[2][ELEMENTS];
-            pack_channel(u[0], from, in_channels * 9, left);
-            pack_channel(u[1], from + 9, in_channels * 9, 2 * pair + 1 < in_channels ? left : 0);
-            for (int k = 0; k < ELEMENTS; k++) {
-                int16_t *out = (int16_t *)(void *)(to + (k * pairs + pair) * width * GROUP);
-                for (int64_t c = 0; c < width; c++) {
-                    out[2 * c] = u[0][k][c];
-                    out[2 * c + 1] = u[1][k][c];
-                }
-            }
-        }
-        to += ELEMENTS * pairs * width * GROUP;
-    }
-}
 
 // ---- Batches ----------------------------------------------------------------------------------
 
@@ -201,11 +129,11 @@ static void find_inputs(const uint8_t *in[ELEMENTS], const struct batch *b, int6
     int64_t step = w->in_channels, left = at.x - w->pad_left;
     for (int64_t i = 0; i < SIDE; i++, in += SIDE) {
         int64_t y = at.y - w->pad_top + i;
-        const uint8_t *row = w->in + ((at.image * w->in_height + y) * w->in_width + left) * step;
+        int64_t row = ((at.image * w->in_height + y) * w->in_width + left) * step;
         bool is_inside = y >= 0 && y < w->in_height;
         int64_t begin = left < 0 ? -left : 0, end = is_inside ? w->in_width - left : 0;
         for (int64_t x = 0; x < SIDE; x++) {
-            in[x] = x >= begin && x < end ? row + x * step : w->blank;
+            in[x] = x >= begin && x < end ? w->in + row + x * step : w->blank;
         }
     }
 }
