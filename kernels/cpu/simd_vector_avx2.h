@@ -210,8 +210,10 @@ VECTOR_INLINE __m128i load_16_bytes(const uint8_t *from, int64_t n, uint8_t flip
 }
 
 VECTOR_INLINE vshort vs_load_bytes(const uint8_t *from, int64_t n, uint8_t flip) {
-    __m128i low = load_16_bytes(from, n, flip);
-    __m128i high = n > 16 ? load_16_bytes(from + 16, n - 16, flip) : _mm_setzero_si128();
+    __m128i low = load_16_bytes(from, n < 16 ? n : 16, flip), high = _mm_setzero_si128();
+    if (n > 16) {
+        high = load_16_bytes(from + 16, n < 32 ? n - 16 : 16, flip);
+    }
     return (vshort){_mm256_cvtepi8_epi16(low), _mm256_cvtepi8_epi16(high)};
 }
 
