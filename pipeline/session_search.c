@@ -22,6 +22,7 @@ void msc_session_search_options(struct msc_search_options *o, const struct msc_s
         .agent_config = e->agent,
         .agent_folder = e->folder,
         .goal = &s->goal,
+        .drops = &s->drops,
         .record_path = e->record,
         .program = msc_program_name(),
         .numerics = msc_setup_numerics(s->setup),

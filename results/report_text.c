@@ -8,6 +8,7 @@
 #include "base/style.h"
 #include "base/table.h"
 #include "env/api/space.h"
+#include "results/report_drop.h"
 #include "results/report_rows.h"
 #include "results/report_runtime.h"
 #include "results/report_sameness.h"
@@ -220,6 +221,7 @@ enum msc_status msc_report_text_folded(struct msc_str *out, const struct cJSON *
     write_counts(out, report);
     write_left_out(out, report);
     write_verdict(out, report);
+    msc_report__write_drops(out, report);
     msc_report__write_sameness(out, report);
     enum msc_status status = msc_report_table_fill(&table, report);
     if (status == MSC_OK && table.n_rows > 0) {
