@@ -78,6 +78,43 @@ bool msc_report__write_held_out(struct msc_str *out, const struct msc_report_dro
     return true;
 }
 
+// The trials that are left out because their drop on the validation samples is more than the bound.
+struct left_out {
+    int n;
+    double least; // least drop of them
+    double id;    // trial of the least drop
+};
+
+static struct left_out find_left_out(const cJSON *report, const struct msc_report_drop *drop) {
+    struct left_out found = {.least = INFINITY};
+    const cJSON *row = NULL;
+    cJSON_ArrayForEach(row, msc_json_get(report, "left_out")) {
+        double value = msc_json_number_of(row, "drop");
+        if (strcmp(msc_report__text(row, "metric"), drop->name) == 0 && !isnan(value)) {
+            found.n++;
+            found.id = value < found.least ? msc_json_number_of(row, "id") : found.id;
+            found.least = fmin(found.least, value);
+        }
+    }
+    return found;
+}
+
+static void write_least(struct msc_str *out, double value, const struct left_out *held_out,
+                        const cJSON *row) {
+    char name[MSC_REPORT_CELL_BYTES];
+    msc_report_name_row(name, row);
+    if (held_out->n > 0) {
+        msc_str_printf(out,
+                       " is allowed; %d %s it on the samples of the search but not on the validation "
+                       "samples, where the least is %.4g, by trial %.0f",
+                       held_out->n, held_out->n == 1 ? "trial keeps" : "trials keep",
+                       held_out->least, held_out->id);
+    } else {
+        msc_str_printf(out, " is allowed, the least reached is %.4g, by %.*s", value,
+                       (int)strcspn(name, ","), name);
+    }
+}
+
 static void write_most(struct msc_str *out, const struct msc_report_drop *drop) {
     msc_str_append(out, "at most ");
     msc_str_double(out, drop->most);
@@ -87,6 +124,7 @@ static void write_drop(struct msc_str *out, const struct msc_report_drop *drop, 
                        const cJSON *row) {
     const cJSON *metrics = msc_json_get(row, "metrics");
     double value = msc_report__drop_of(drop, metrics);
+    const struct left_out held_out = find_left_out(report, drop);
     if (isnan(value)) {
         return;
     }
@@ -94,22 +132,23 @@ static void write_drop(struct msc_str *out, const struct msc_report_drop *drop, 
     msc_str_append(out, ": ");
     write_most(out, drop);
     if (strcmp(msc_report__text(row, "state"), "complete") != 0) {
-        char name[MSC_REPORT_CELL_BYTES];
-        msc_report_name_row(name, row);
-        msc_str_printf(out, " is allowed, the least reached is %.4g, by %.*s", value,
-                       (int)strcspn(name, ","), name);
+        write_least(out, value, &held_out, row);
     } else {
         bool is_own = !msc_json_get(report, "delivered");
         msc_str_append(out, " is allowed; it is ");
         write_value(out, drop, value, is_own ? msc_json_get(row, "examined") : NULL,
                     drop->reference);
         msc_str_append(out, " on the samples of the search");
-        struct msc_str held_out = {0};
-        if (msc_report__write_held_out(&held_out, drop, row)) {
-            msc_str_printf(out, ", %s", msc_str_text(&held_out));
+        struct msc_str there = {0};
+        if (msc_report__write_held_out(&there, drop, row)) {
+            msc_str_printf(out, ", %s", msc_str_text(&there));
         }
-        out->failed |= held_out.failed;
-        msc_str_finish(&held_out);
+        out->failed |= there.failed;
+        msc_str_finish(&there);
+        if (held_out.n > 0) {
+            msc_str_printf(out, "; %d better %s left out, as the drop there is more",
+                           held_out.n, held_out.n == 1 ? "trial is" : "trials are");
+        }
     }
     msc_str_char(out, '\n');
 }

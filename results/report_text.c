@@ -183,6 +183,9 @@ static void write_counts(struct msc_str *out, const cJSON *report) {
 static void write_left_out(struct msc_str *out, const cJSON *report) {
     const cJSON *row = NULL;
     cJSON_ArrayForEach(row, msc_json_get(report, "left_out")) {
+        if (msc_json_get(row, "held_out")) {
+            continue; // msc_report__write_drops counts these lines
+        }
         msc_str_printf(out, "line %.0f (trial %.0f) could not be reproduced and is left out: ",
                        msc_json_get(row, "line")->valuedouble,
                        msc_json_get(row, "id")->valuedouble);
