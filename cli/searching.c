@@ -329,6 +329,15 @@ static enum msc_status take_log(struct msc_processor_options *options, const cha
     return MSC_OK;
 }
 
+enum msc_status msc_cli_parse_drop(double *out, const char *command, const char *text) {
+    return msc_parse_double(out, text) && *out >= 0 && *out < 1
+               ? MSC_OK
+               : MSC_FAIL(MSC_E_INVALID,
+                          "%s: --accuracy-drop is \"%s\", expected a number from 0 to 1, such as "
+                          "0.01 for one point",
+                          command, text);
+}
+
 int msc_cli_run_search(const struct msc_cli_call *call, const struct msc_cli_search *values,
                        struct msc_processor_options *options, msc_cli_open open) {
     options->has_trials = values->trials >= 0;

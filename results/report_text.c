@@ -7,6 +7,7 @@
 #include "base/str.h"
 #include "base/style.h"
 #include "base/table.h"
+#include "env/api/drop.h"
 #include "env/api/space.h"
 #include "results/report_drop.h"
 #include "results/report_rows.h"
@@ -78,8 +79,20 @@ static void fill_across(struct msc_table *across, const struct msc_report_table 
     }
 }
 
+// Explains the standard error of a drop, "accuracy_drop_se".
+static void write_error_note(struct msc_str *out, const char *column) {
+    size_t length = strlen(column), end = strlen(MSC_DROP_ERROR_SUFFIX);
+    size_t kept = length - end + strlen(MSC_DROP_SUFFIX);
+    if (length > end && strcmp(column + length - end, MSC_DROP_ERROR_SUFFIX) == 0 &&
+        !strchr(column, '.')) {
+        msc_str_printf(out, "%s: standard error of %.*s, from the differences sample by sample\n",
+                       column, (int)kept, column);
+    }
+}
+
 static void write_notes(struct msc_str *out, const struct msc_report_table *table) {
     for (size_t i = 0; i < table->n_columns; i++) {
+        write_error_note(out, table->columns[i]);
         for (size_t k = 0; k < sizeof explained / sizeof explained[0]; k++) {
             if (strcmp(table->columns[i], explained[k].column) == 0 &&
                 !msc_report_table_is_empty(table, i)) {
