@@ -30,8 +30,7 @@ bool msc_held_out_breaks(struct msc_held_out_drop *out, const struct msc_space *
         msc_drop_set_limit(&bound, &drop, metric->is_maximised);
         if (value < bound.min || value > bound.max) {
             out->most = drop.most;
-            out->value =
-                msc_drop_of(value, drop.reference, metric->is_maximised, drop.is_relative);
+            out->value = msc_drop_of(value, drop.reference, metric->is_maximised, drop.is_relative);
             snprintf(out->name, sizeof out->name, "%.80s%s", metric->name,
                      drop.is_relative ? MSC_DROP_RATIO_SUFFIX : MSC_DROP_SUFFIX);
             return true;
@@ -41,8 +40,8 @@ bool msc_held_out_breaks(struct msc_held_out_drop *out, const struct msc_space *
 }
 
 // Sets *breaks: does the trial break a bound on the validation samples?
-static enum msc_status measure_trial(bool *breaks, struct msc_held_out_drop *drop, double *n_samples,
-                                     const struct msc_trial *trial,
+static enum msc_status measure_trial(bool *breaks, struct msc_held_out_drop *drop,
+                                     double *n_samples, const struct msc_trial *trial,
                                      const struct msc_held_out_options *o) {
     char text[64];
     cJSON *found = NULL;

@@ -109,8 +109,7 @@ static void write_drops(struct msc_str *out, const cJSON *drops) {
     }
 }
 
-static enum msc_status print_verified(const struct msc_verify_result *result,
-                                      const cJSON *drops) {
+static enum msc_status print_verified(const struct msc_verify_result *result, const cJSON *drops) {
     struct msc_str text = {0};
     for (size_t i = 0; i < result->n_lines; i++) {
         if (result->lines[i].verdict == MSC_VERIFY_DIFFERENT) {

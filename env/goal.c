@@ -123,8 +123,7 @@ static enum msc_status read_drop(struct msc_drop *drop, const cJSON *object, con
     *drop = (struct msc_drop){.is_stated = true};
     MSC_TRY(msc_json_check_keys(object, known, 2, where));
     if (msc_json_get(object, "relative")) {
-        MSC_TRY(
-            msc_json_of_user(msc_json_get_bool(&drop->is_relative, object, "relative", where)));
+        MSC_TRY(msc_json_of_user(msc_json_get_bool(&drop->is_relative, object, "relative", where)));
     }
     snprintf(key, sizeof key, "%s.drop", where);
     return read_most(drop, msc_json_get(object, "drop"), key);

@@ -97,7 +97,7 @@ static const char *find_objection(const struct stage *s, const struct msc_quanti
            : msc_held_out_breaks(&drop, msc_env_space(session->env), &session->goal,
                                  &session->drops, d->validation)
                ? "it breaks a bound of the search on the validation samples"
-                                                 : NULL;
+               : NULL;
 }
 
 static enum msc_status describe_distilled(cJSON *object, const struct stage *s,

@@ -104,11 +104,12 @@ static void write_least(struct msc_str *out, double value, const struct left_out
     char name[MSC_REPORT_CELL_BYTES];
     msc_report_name_row(name, row);
     if (held_out->n > 0) {
-        msc_str_printf(out,
-                       " is allowed; %d %s it on the samples of the search but not on the validation "
-                       "samples, where the least is %.4g, by trial %.0f",
-                       held_out->n, held_out->n == 1 ? "trial keeps" : "trials keep",
-                       held_out->least, held_out->id);
+        msc_str_printf(
+            out,
+            " is allowed; %d %s it on the samples of the search but not on the validation "
+            "samples, where the least is %.4g, by trial %.0f",
+            held_out->n, held_out->n == 1 ? "trial keeps" : "trials keep", held_out->least,
+            held_out->id);
     } else {
         msc_str_printf(out, " is allowed, the least reached is %.4g, by %.*s", value,
                        (int)strcspn(name, ","), name);
@@ -146,8 +147,8 @@ static void write_drop(struct msc_str *out, const struct msc_report_drop *drop, 
         out->failed |= there.failed;
         msc_str_finish(&there);
         if (held_out.n > 0) {
-            msc_str_printf(out, "; %d better %s left out, as the drop there is more",
-                           held_out.n, held_out.n == 1 ? "trial is" : "trials are");
+            msc_str_printf(out, "; %d better %s left out, as the drop there is more", held_out.n,
+                           held_out.n == 1 ? "trial is" : "trials are");
         }
     }
     msc_str_char(out, '\n');

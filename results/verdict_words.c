@@ -115,7 +115,8 @@ static void write_breaking(struct msc_str *out, const cJSON *row, const cJSON *b
     struct msc_report_drop drop;
     double read = NAN, value = bounded_of(row, bound);
     if (msc_report__read_drop(&drop, bound)) {
-        msc_verdict__write_number(out, msc_report__drop_of(&drop, msc_verdict__get(row, "metrics")));
+        msc_verdict__write_number(out,
+                                  msc_report__drop_of(&drop, msc_verdict__get(row, "metrics")));
         return;
     }
     msc_verdict__write_number(&text, value);
