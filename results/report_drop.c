@@ -99,10 +99,17 @@ static struct left_out find_left_out(const cJSON *report, const struct msc_repor
     return found;
 }
 
+bool msc_report__has_held_out(const struct cJSON *report) {
+    const cJSON *row = NULL;
+    bool has = false;
+    cJSON_ArrayForEach(row, msc_json_get(report, "left_out")) {
+        has = has || msc_json_get(row, "held_out");
+    }
+    return has;
+}
+
 static void write_least(struct msc_str *out, double value, const struct left_out *held_out,
                         const cJSON *row) {
-    char name[MSC_REPORT_CELL_BYTES];
-    msc_report_name_row(name, row);
     if (held_out->n > 0) {
         msc_str_printf(
             out,
@@ -111,6 +118,8 @@ static void write_least(struct msc_str *out, double value, const struct left_out
             held_out->n, held_out->n == 1 ? "trial keeps" : "trials keep", held_out->least,
             held_out->id);
     } else {
+        char name[MSC_REPORT_CELL_BYTES];
+        msc_report_name_row(name, row);
         msc_str_printf(out, " is allowed, the least reached is %.4g, by %.*s", value,
                        (int)strcspn(name, ","), name);
     }
@@ -126,7 +135,7 @@ static void write_drop(struct msc_str *out, const struct msc_report_drop *drop, 
     const cJSON *metrics = msc_json_get(row, "metrics");
     double value = msc_report__drop_of(drop, metrics);
     const struct left_out held_out = find_left_out(report, drop);
-    if (isnan(value)) {
+    if (isnan(value) && held_out.n == 0) {
         return;
     }
     msc_shown_append(out, drop->name);
@@ -159,7 +168,7 @@ void msc_report__write_drops(struct msc_str *out, const struct cJSON *report) {
     const cJSON *bound = NULL;
     cJSON_ArrayForEach(bound, msc_json_get(report, "bounds")) {
         struct msc_report_drop drop;
-        if (cJSON_IsObject(row) && msc_report__read_drop(&drop, bound)) {
+        if (msc_report__read_drop(&drop, bound)) {
             write_drop(out, &drop, report, row);
         }
     }

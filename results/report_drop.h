@@ -29,6 +29,8 @@ bool msc_report__find_drop(struct msc_report_drop *out, const struct cJSON *repo
 double msc_report__drop_of(const struct msc_report_drop *drop, const struct cJSON *metrics);
 // Whether a drop is more than the bound allows.
 bool msc_report__is_over(const struct msc_report_drop *drop, double value);
+// Whether trials are left out because they break a bound by drop on the validation samples.
+bool msc_report__has_held_out(const struct cJSON *report);
 // For each bound by drop, writes a line: by how much the delivered plan's metric drops on the
 // samples of the search and on the validation samples, with standard errors, or the least drop if
 // no trial meets the bounds.

@@ -209,7 +209,9 @@ static void write_left_out(struct msc_str *out, const cJSON *report) {
 
 static void write_verdict(struct msc_str *out, const cJSON *report) {
     const cJSON *winner = msc_json_get(report, "winner");
-    if (!cJSON_IsObject(winner)) {
+    if (!cJSON_IsObject(winner) && msc_report__has_held_out(report)) {
+        msc_str_append(out, "no trial meets every bound on the validation samples\n");
+    } else if (!cJSON_IsObject(winner)) {
         msc_str_append(out, "no trial has a result yet\n");
     } else if (strcmp(msc_json_get(winner, "state")->valuestring, "complete") != 0) {
         msc_style_begin(out, MSC_STYLE_WARNING);

@@ -2,10 +2,6 @@
 
 #include <math.h>
 
-// Share of the float model's value by which a limit is wider. Sums of a million samples round by
-// less.
-#define SLACK 1e-12
-
 bool msc_drops_any(const struct msc_drops *drops, const struct msc_goal *goal) {
     bool any = false;
     for (size_t i = 0; i < goal->n_bounds; i++) {
@@ -21,7 +17,7 @@ double msc_drop_of(double value, double reference, bool is_maximised, bool is_re
 
 void msc_drop_set_limit(struct msc_bound *bound, const struct msc_drop *drop, bool is_maximised) {
     double size = fabs(drop->reference);
-    double most = (drop->is_relative ? drop->most * size : drop->most) + SLACK * size;
+    double most = (drop->is_relative ? drop->most * size : drop->most) + MSC_DROP_SLACK * size;
     bound->min = is_maximised ? drop->reference - most : -INFINITY;
     bound->max = is_maximised ? INFINITY : drop->reference + most;
 }

@@ -64,6 +64,16 @@ mscgym show d/d.jsonl --json | jq '.winner.id' | cmp - found.txt && echo "show h
 mscgym report d/d.jsonl -o d.html >/dev/null
 grep -o 'accuracy_drop is [0-9.-]* (standard error [0-9.]*) on 540 validation samples' d.html | sort -u | wc -l
 
+echo "- a bound that the only plan keeps, but not on the validation samples"
+sed 's/"d"/"n"/; s/{"bits": 8}, {"bits": 3}, //; s/0.01/0.9/' d.json >n.json
+bound=$(mscgym search n.json --json | jq '.[0].winner.examined | (.accuracy_drop + .validation.accuracy_drop) / 2')
+sed "s/0\.9/$bound/; s/\"n\"/\"m\"/" n.json >m.json
+try mscgym search m.json 2>&1 | sed "s/$bound/BOUND/; s/is 0\.[0-9]*/is X/" | lines | grep -v '^  '
+ls m
+try mscgym export m/d.jsonl -o m.onnx
+mscgym report m/d.jsonl -o m.html >/dev/null
+grep -o 'There is nothing to deploy: [^.]*\.' m.html | head -n 1
+
 echo "- any environment that knows the float model"
 toy t 8 '"bounds": {"size_bytes_drop": 0}'
 try mscgym search t.json >said.txt
