@@ -25,6 +25,7 @@ static void choose_products(struct msc_cpu_backend *b) {
         return;
     }
     b->bytes = isa.uses_bytes ? simd->bytes : NULL;
+    b->winograd = isa.uses_bytes ? simd->winograd : NULL;
     b->floats = isa.uses_floats ? simd->floats : NULL;
     b->tiles = isa.has_tiles && simd->tiles && msc_simd_get_tiles() ? simd->tiles : NULL;
 }

@@ -26,12 +26,15 @@
 
 struct msc_cpu_memory;
 struct msc_simd_product;
+struct msc_simd_winograd;
 
 struct msc_cpu_backend {
     struct msc_backend base;
     struct msc_routine_engine *engine;
-    const struct msc_simd_product *tiles, *bytes, *floats; // our own products; NULL: not available
-    struct msc_cpu_memory *memory;                         // [n_threads]
+    // Our own products; NULL: not available.
+    const struct msc_simd_product *tiles, *bytes, *floats;
+    const struct msc_simd_winograd *winograd;
+    struct msc_cpu_memory *memory; // [n_threads]
     char numerics[160];
 };
 

@@ -16,7 +16,7 @@ static bool has_padding(const struct msc_gemm_desc *d) {
     return false;
 }
 
-// The fastest int8 unit of a product that is neither depthwise nor computed by Winograd's algorithm.
+// The fastest int8 unit of a product, without depthwise loops and Winograd's algorithm.
 static enum msc_cpu_gemm_unit direct_unit(const struct msc_cpu_gemm_run *r) {
     const struct msc_cpu_gemm *k = r->k;
     if (k->indirect) {
@@ -73,12 +73,13 @@ static enum msc_status choose_unit(struct msc_cpu_gemm_run *r, const struct msc_
                                    int thread) {
     enum msc_cpu_gemm_unit unit = best_unit(r, v);
     enum msc_status status = set_unit(r, v, unit);
+    if (status == MSC_OK && unit == MSC_CPU_GEMM_WINOGRAD &&
+        !msc_cpu_gemm_winograd_fits(r->pack->largest)) {
+        unit = direct_unit(r);
+        status = set_unit(r, v, unit);
+    }
     if (status == MSC_E_UNSUPPORTED && unit >= MSC_CPU_GEMM_INT8) {
         status = set_unit(r, v, MSC_CPU_GEMM_INTEGER);
-    }
-    if (status == MSC_OK && r->unit == MSC_CPU_GEMM_WINOGRAD &&
-        !msc_cpu_gemm_winograd_fits(r->pack->largest)) {
-        status = set_unit(r, v, direct_unit(r));
     }
     if (status != MSC_OK || msc_cpu_gemm_is_float(r->unit)) {
         return status;

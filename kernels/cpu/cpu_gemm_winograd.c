@@ -32,9 +32,8 @@ static bool is_faster(const struct msc_gemm_desc *d, int64_t bytes_per_pair) {
 }
 
 const struct msc_simd_winograd *msc_cpu_gemm_choose_winograd(const struct msc_cpu_gemm *k) {
-    const struct msc_simd *simd = msc_simd_best();
-    const struct msc_simd_winograd *winograd = simd->winograd;
-    bool has_tiles = k->indirect && k->indirect == simd->tiles; // these are faster
+    const struct msc_simd_winograd *winograd = k->backend->winograd;
+    bool has_tiles = k->indirect && k->indirect == k->backend->tiles; // these are faster
     if (!winograd || has_tiles || !has_small_windows(&k->desc) ||
         !is_faster(&k->desc, winograd->bytes_per_pair)) {
         return NULL;

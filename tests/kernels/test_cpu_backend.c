@@ -54,6 +54,48 @@ static void test_kernels_cpu_backend__numerics(void **state) {
     msc_backend_close(b);
 }
 
+// The bytes of the packed weights of the graph's convolution.
+static size_t weight_bytes(const struct cpu_case *c, int kernel_threads) {
+    struct msc_backend_options o = c->options;
+    struct msc_backend *b;
+    struct msc_graph *g; // owned by the plan
+    struct msc_plan *plan;
+    int32_t wanted = msc_graph_output(c->g, 0);
+    size_t n_bytes = 0;
+    o.kernel_threads = kernel_threads;
+    assert_ok(msc_backend_open(&b, "cpu", &o));
+    assert_ok(msc_graph_clone(&g, c->g));
+    assert_ok(msc_plan_create(&plan, g, b, &wanted, 1));
+    for (int32_t i = 0; i < plan->n_steps; i++) {
+        const struct msc_step *s = &plan->steps[i];
+        void *weights = NULL;
+        if (s->n_weight_slots > 0) {
+            assert_ok(b->def->weights(b, s, &c->edits[s->weight_slots[0]], &weights, &n_bytes));
+            b->def->release_weights(b, s, weights);
+        }
+    }
+    msc_plan_destroy(plan);
+    msc_backend_close(b);
+    return n_bytes;
+}
+
+// Products of our own, such as Winograd's algorithm, run within one thread. Several threads of one
+// kernel use routines, whose weights take no more memory than floats.
+static void test_kernels_cpu_backend__threads_use_routines(void **state) {
+    (void)state;
+    struct cpu_case c;
+    cpu_case_init(&c, 3);
+    int32_t x = cpu_input(&c, "NCHW", 4, DIMS(1, 64, 16, 16));
+    int32_t w = cpu_weight(&c, "OIHW", 4, DIMS(64, 64, 3, 3));
+    cpu_case_finish_graph(&c, cpu_joint(&c, MSC_OP_CONV2D, 1, &x, "padding=1,1,1,1", w, MSC_NO_ID));
+    cpu_case_edit(&c, (struct cpu_edit_kind){8, false, false},
+                  (struct cpu_edit_kind){8, true, true});
+    size_t of_floats = (size_t)64 * 64 * 9 * sizeof(float);
+    assert_in_range(weight_bytes(&c, 1), of_floats, 2 * of_floats);
+    assert_int_equal(weight_bytes(&c, 2), of_floats);
+    cpu_case_finish(&c);
+}
+
 static void test_kernels_cpu_backend__stored_as(void **state) {
     static const struct {
         int bits, low, high;
@@ -253,6 +295,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_kernels_cpu_backend__registry),
         cmocka_unit_test(test_kernels_cpu_backend__open),
         cmocka_unit_test(test_kernels_cpu_backend__numerics),
+        cmocka_unit_test(test_kernels_cpu_backend__threads_use_routines),
         cmocka_unit_test(test_kernels_cpu_backend__stored_as),
         cmocka_unit_test(test_kernels_cpu_backend__quantize),
         cmocka_unit_test(test_kernels_cpu_backend__quantize_runs),
