@@ -39,6 +39,29 @@ bool msc_held_out_breaks(struct msc_held_out_drop *out, const struct msc_space *
     return false;
 }
 
+double msc_held_out_violation(const struct msc_space *space, const struct msc_goal *goal,
+                              const struct msc_drops *drops, const struct cJSON *validation) {
+    double sum = 0;
+    for (size_t i = 0; i < goal->n_bounds; i++) {
+        const struct msc_drop *drop = &drops->of_bound[i];
+        const struct msc_metric *metric = &space->metrics[goal->bounds[i].metric];
+        if (!drop->is_stated) {
+            continue;
+        }
+        char name[128];
+        snprintf(name, sizeof name, "%.100s" MSC_DROP_SUFFIX, metric->name);
+        double value = msc_json_number_of(validation, metric->name);
+        double size = msc_json_number_of(validation, name);
+        double reference = metric->is_maximised ? value + size : value - size;
+        double most = drop->is_relative ? drop->most * fabs(reference) : drop->most;
+        double limit = fabs(metric->is_maximised ? reference - most : reference + most);
+        if (size - most > MSC_DROP_SLACK * fabs(reference)) { // false if it was not measured
+            sum += limit > 0 ? (size - most) / limit : size - most;
+        }
+    }
+    return sum;
+}
+
 // Sets *breaks: does the trial break a bound on the validation samples?
 static enum msc_status measure_trial(bool *breaks, struct msc_held_out_drop *drop,
                                      double *n_samples, const struct msc_trial *trial,

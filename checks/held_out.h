@@ -44,5 +44,10 @@ struct msc_held_out_drop {
 bool msc_held_out_breaks(struct msc_held_out_drop *out, const struct msc_space *space,
                          const struct msc_goal *goal, const struct msc_drops *drops,
                          const struct cJSON *validation);
+// By how much a plan breaks bounds by drop on the validation samples: the sum of the excesses, each
+// relative to its limit, as in msc_goal_violation. `validation` has the metrics and their drops, as
+// msc_env_judge gives them.
+double msc_held_out_violation(const struct msc_space *space, const struct msc_goal *goal,
+                              const struct msc_drops *drops, const struct cJSON *validation);
 
 #endif
