@@ -277,11 +277,13 @@ static void write_drop(struct msc_str *out, const cJSON *report, const cJSON *be
     const cJSON *most = msc_json_get(report, "accuracy_drop");
     const cJSON *value = find_number(best, drop), *se = find_number(best, error);
     if (most && value) {
-        msc_str_printf(
-            out,
-            "accuracy_drop: at most %g is allowed; it is %.4g (standard error %.2g, from "
-            "the differences sample by sample)\n",
-            most->valuedouble, value->valuedouble, se ? se->valuedouble : NAN);
+        msc_str_printf(out, "accuracy_drop: at most %g is allowed; it is %.4g", most->valuedouble,
+                       value->valuedouble);
+        if (se) {
+            msc_str_printf(out, " (standard error %.2g, from the differences sample by sample)",
+                           se->valuedouble);
+        }
+        msc_str_char(out, '\n');
     }
 }
 

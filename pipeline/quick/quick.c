@@ -173,11 +173,15 @@ static enum msc_status keep_accuracy(struct msc_quick *q) {
                     : error;
         least = fmin(least, drop.value);
     }
+    char with[48] = ""; // a single sample has no standard error
+    if (!isnan(error)) {
+        snprintf(with, sizeof with, " (standard error %.2g)", error);
+    }
     return MSC_FAIL(MSC_E_STATE,
                     "quantize: no plan keeps the drop of accuracy at most %g: the least reached is "
-                    "%.4g (standard error %.2g) on %.0f held-back samples, so nothing was written; "
-                    "leave more tensors float (--float N), or use mscgym search",
-                    q->options->accuracy_drop, least, error, n_samples);
+                    "%.4g%s on %.0f held-back samples, so nothing was written; leave more tensors "
+                    "float (--float N), or use mscgym search",
+                    q->options->accuracy_drop, least, with, n_samples);
 }
 
 // ---- The report -------------------------------------------------------------------------------
