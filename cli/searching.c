@@ -341,8 +341,8 @@ enum msc_status msc_cli_parse_drop(double *out, const char *command, const char 
     return msc_parse_double(out, text) && *out >= 0 && *out < 1
                ? MSC_OK
                : MSC_FAIL(MSC_E_INVALID,
-                          "%s: --accuracy-drop is \"%s\", expected a number from 0 to 1, such as "
-                          "0.01 for one point",
+                          "%s: --accuracy-drop is \"%s\", expected a number from 0 to less than 1, "
+                          "such as 0.01 for one point",
                           command, text);
 }
 

@@ -107,10 +107,11 @@ static int find_dropping(bool *is_relative, const struct msc_space *space, const
 static enum msc_status read_most(struct msc_drop *drop, const cJSON *number, const char *where) {
     double value = cJSON_IsNumber(number) ? number->valuedouble : NAN;
     if (!(value >= 0) || !isfinite(value) || (drop->is_relative && value >= 1)) {
-        return MSC_FAIL(MSC_E_INVALID, "%s: expected a number %s", where,
-                        drop->is_relative
-                            ? "from 0 to 1, such as 0.01 for 1 % of the float model's value"
-                            : "of 0 or more, such as 0.01 for one point of accuracy");
+        return MSC_FAIL(
+            MSC_E_INVALID, "%s: expected a number %s", where,
+            drop->is_relative
+                ? "from 0 to less than 1, such as 0.01 for 1 % of the float model's value"
+                : "of 0 or more, such as 0.01 for one point of accuracy");
     }
     drop->most = value;
     return MSC_OK;
@@ -213,7 +214,7 @@ enum msc_status msc_env_read_drops(struct msc_drops *drops, struct msc_goal *goa
     return msc_goal_check(goal, space);
 }
 
-// ---- Limits from the float model ------------------------------------------------------------------
+// ---- Limits from the float model ----------------------------------------------------------------
 
 static enum msc_status check_reference(const struct msc_drop *drop, const struct msc_env *env,
                                        const struct msc_metric *metric) {

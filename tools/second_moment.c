@@ -139,8 +139,8 @@ static void strides_of(int64_t strides[MSC_MAX_DIMS], const struct msc_view *v) 
     }
 }
 
-// Sets out [taps] to the offsets of the elements of the first channel that output position `at` of a
-// convolution reads. -1: padding.
+// Sets out [taps] to the offsets of the elements of the first channel that output position `at` of
+// a convolution reads. -1: padding.
 static void find_window(int64_t out[], const struct msc_gemm_desc *d, const int64_t strides[],
                         int64_t at) {
     int64_t corner[3], taps = taps_of(d);

@@ -33,15 +33,15 @@ struct msc_drops {
 #define MSC_DROP_RATIO_SUFFIX "_drop_ratio"
 #define MSC_DROP_ERROR_SUFFIX "_drop_se"
 
-// Share of the float model's value by which limits are wider than the drop. Sums of a million samples
-// round by less.
+// Share of the float model's value by which limits are wider than the drop. Sums of a million
+// samples round by less.
 #define MSC_DROP_SLACK 1e-12
 
 bool msc_drops_any(const struct msc_drops *drops, const struct msc_goal *goal);
 // The drop of a value.
 double msc_drop_of(double value, double reference, bool is_maximised, bool is_relative);
-// Sets the limit of a bound from the drop and the float model's value. With MSC_DROP_SLACK, rounding
-// cannot exclude a plan whose drop is exactly the greatest allowed.
+// Sets the limit of a bound from the drop and the float model's value. With MSC_DROP_SLACK,
+// rounding cannot exclude a plan whose drop is exactly the greatest allowed.
 void msc_drop_set_limit(struct msc_bound *bound, const struct msc_drop *drop, bool is_maximised);
 
 MSC_PUBLIC_END

@@ -61,8 +61,8 @@ static void test_env_goal__refuses(void **state) {
     }
 }
 
-// Reads bounds by drop in the toy environment and sets their limits. The float model's loss is 0, its
-// size 480, and its size_ratio 1.
+// Reads bounds by drop in the toy environment and sets their limits. The float model's loss is 0,
+// its size 480, and its size_ratio 1.
 static enum msc_status read_drops(struct msc_drops *drops, struct msc_goal *goal,
                                   const char *bounds) {
     struct toy_fixture f;
@@ -115,7 +115,7 @@ static void test_env_goal__refuses_drops(void **state) {
         {"\"size_ratio_drop\":\"1%\"",
          "env.bounds.size_ratio_drop: expected a number of 0 or more"},
         {"\"size_ratio_drop\":-1", "env.bounds.size_ratio_drop: expected a number of 0 or more"},
-        {"\"size_ratio_drop_ratio\":1", "expected a number from 0 to 1"},
+        {"\"size_ratio_drop_ratio\":1", "expected a number from 0 to less than 1"},
         {"\"size_ratio\":{\"drop\":true}", "env.bounds.size_ratio.drop: expected a number"},
         {"\"size_ratio\":{\"relative\":true}", "env.bounds.size_ratio.drop: expected a number"},
         {"\"size_ratio\":{\"drop\":0.1,\"max\":1}", "unknown key \"max\""},
