@@ -65,7 +65,7 @@ static size_t blank_bytes(const struct msc_cpu_gemm *k) {
 }
 
 size_t msc_cpu_gemm_winograd_scratch(const struct msc_cpu_gemm *k) {
-    return blank_bytes(k) + k->winograd->scratch_bytes(k->desc.out_channels, k->desc.in_channels);
+    return blank_bytes(k) + k->winograd->scratch_bytes(k->desc.in_channels);
 }
 
 struct msc_simd_image_windows msc_cpu_gemm_winograd(const struct msc_cpu_gemm *k,

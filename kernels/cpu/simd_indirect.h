@@ -93,7 +93,7 @@ struct msc_simd_winograd {
     size_t (*packed_bytes)(int64_t channels, int64_t in_channels);
     // Weights are [channels][in_channels][3][3].
     void (*pack)(void *packed, const int8_t weights[], int64_t channels, int64_t in_channels);
-    size_t (*scratch_bytes)(int64_t channels, int64_t in_channels);
+    size_t (*scratch_bytes)(int64_t in_channels);
     // As in msc_simd_product. The bytes count as int8.
     void (*multiply)(int32_t sums[], const struct msc_simd_image_windows *w);
     void (*multiply_epilogue)(const struct msc_simd_image_windows *w,

@@ -72,9 +72,8 @@ static int64_t product_stride(int64_t vectors, int64_t most) {
     return element_stride(most * vectors * VECTOR);
 }
 
-static size_t scratch_bytes(int64_t channels, int64_t in_channels) {
+static size_t scratch_bytes(int64_t in_channels) {
     int64_t most = tiles_at_once(in_channels);
-    (void)channels;
     return (size_t)(ELEMENTS *
                         (input_stride(in_channels, most) + product_stride(MOST_VECTORS, most)) +
                     round_up(most * (int64_t)sizeof(int64_t), VECTOR));

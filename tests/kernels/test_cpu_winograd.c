@@ -168,7 +168,7 @@ static void check_images(struct images *t, struct results *r,
                          const struct msc_simd_winograd *winograd, int round) {
     int64_t out = t->w.channels, in = t->w.in_channels;
     void *packed = aligned_alloc(64, winograd->packed_bytes(out, in) / 64 * 64 + 64);
-    void *scratch = aligned_alloc(64, winograd->scratch_bytes(out, in) / 64 * 64 + 64);
+    void *scratch = aligned_alloc(64, winograd->scratch_bytes(in) / 64 * 64 + 64);
     assert_true(packed && scratch);
     winograd->pack(packed, t->weights, out, in);
     t->w.weights = packed;
@@ -217,7 +217,7 @@ static void test_kernels_cpu_winograd__largest(void **state) {
             }
             int32_t sums[(SIDE - 2) * (SIDE - 2)];
             void *packed = aligned_alloc(64, winograd->packed_bytes(1, IN) / 64 * 64 + 64);
-            void *scratch = aligned_alloc(64, winograd->scratch_bytes(1, IN) / 64 * 64 + 64);
+            void *scratch = aligned_alloc(64, winograd->scratch_bytes(IN) / 64 * 64 + 64);
             assert_true(packed && scratch);
             winograd->pack(packed, weights, 1, IN);
             winograd->multiply(sums, &(struct msc_simd_image_windows){.in = in,
