@@ -4,7 +4,8 @@
     graph.joint("conv1").attrs["strides"]
     graph.save("copy.json")                     # and copy.safetensors
 
-`Graph` only holds the JSON form of docs/graph.md; the program checks a graph when it reads the file. Needs numpy.
+`Graph` only holds the JSON form of docs/graph.md; the program checks a graph when it reads the file. Reading
+and writing files needs numpy.
 """
 from __future__ import annotations
 
@@ -12,15 +13,17 @@ import json
 import struct
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Iterator
+from typing import TYPE_CHECKING, Any, Iterator
 
-import numpy as np
+if TYPE_CHECKING:
+    import numpy as np
 
-Array = np.ndarray[Any, np.dtype[Any]]
+    Array = np.ndarray[Any, np.dtype[Any]]
+else:
+    Array = Any
 
 _TYPES = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "I64": "<i8", "I32": "<i4", "I16": "<i2", "I8": "i1",
           "U64": "<u8", "U32": "<u4", "U16": "<u2", "U8": "u1", "BOOL": "?"}
-_NAMES = {np.dtype(text): name for name, text in _TYPES.items()}
 
 
 class GraphError(ValueError):
@@ -125,17 +128,25 @@ class Graph:
         path = _json_path(path)
         try:
             value = json.loads(path.read_text(encoding="utf-8"))
+        except ValueError as error:
+            raise GraphError(f"{path}: not JSON ({error})") from error
+        graph = Graph.from_json(value, str(path))
+        graph.arrays = read_safetensors(path.with_suffix(".safetensors"))
+        return graph
+
+    @staticmethod
+    def from_json(value: dict[str, Any], where: str) -> Graph:
+        """The graph of a JSON value, without elements of weights. GraphError, which begins with `where`, if it is none."""
+        try:
             joints = [Joint(node["name"], node["optype"], node.get("inputs", []),
                             [Tensor.from_json(t) for t in node["outputs"]], node.get("attrs", {}),
                             {role: Tensor.from_json(t) for role, t in node.get("weights", {}).items()},
                             node.get("scope", ""), node.get("graphs", [])) for node in value["nodes"]]
             prims = [{key: item for key, item in prim.items() if key != "index"} for prim in value.get("prims", [])]
-            graph = Graph(value["name"], joints, value["inputs"], value["outputs"], prims, value.get("notes", {}))
-        except (KeyError, TypeError, AttributeError, ValueError) as error:
-            raise GraphError(f"{path}: not an MSCGraph ({type(error).__name__}: {error}); "
+            return Graph(value["name"], joints, value["inputs"], value["outputs"], prims, value.get("notes", {}))
+        except (KeyError, TypeError, AttributeError) as error:
+            raise GraphError(f"{where}: not an MSCGraph ({type(error).__name__}: {error}); "
                              "make one with `mscgym graph MODEL -o FILE.json`") from error
-        graph.arrays = read_safetensors(path.with_suffix(".safetensors"))
-        return graph
 
 
 def _json_path(path: str | Path) -> Path:
@@ -147,9 +158,11 @@ def _json_path(path: str | Path) -> Path:
 
 def write_safetensors(path: str | Path, arrays: dict[str, Array]) -> None:
     """Writes arrays in the format safetensors. GraphError if an array has a type that the format lacks."""
+    import numpy as np
     header, offset = {}, 0
+    names = {np.dtype(text): kind for kind, text in _TYPES.items()}
     for name, array in arrays.items():
-        kind = _NAMES.get(array.dtype.newbyteorder("<"))
+        kind = names.get(array.dtype.newbyteorder("<"))
         if kind is None:
             raise GraphError(f"{path}: '{name}' has the type {array.dtype}, which the file cannot hold")
         header[name] = {"dtype": kind, "shape": list(array.shape), "data_offsets": [offset, offset + array.nbytes]}
@@ -164,6 +177,7 @@ def write_safetensors(path: str | Path, arrays: dict[str, Array]) -> None:
 
 def read_safetensors(path: str | Path) -> dict[str, Array]:
     """Reads the arrays of a safetensors file. GraphError, which names the file, if it has another form."""
+    import numpy as np
     data = Path(path).read_bytes()
     try:
         start = 8 + struct.unpack("<Q", data[:8])[0]

@@ -2,19 +2,18 @@
 from __future__ import annotations
 
 import contextlib
+import inspect
 from typing import Any, Iterator, Mapping, Sequence
 
 import torch
 from torch.export.graph_signature import ConstantArgument, InputKind, OutputKind
 from torch.utils import _pytree as pytree
 
-from mscgym.graph import Graph, GraphError, Joint, Tensor
+from mscgym.graph import Graph, GraphError, Joint
 from mscgym.torch import formulas
+from mscgym.torch.codegen import PADDING, PARAMETERS
 from mscgym.torch.reading import Reader, UnsupportedOperator, Weight
 from mscgym.torch.symbols import Symbols
-
-PARAMETERS = "mscgym.torch.parameters"
-"""The key of the graph's metadata that lists the weights which are parameters of the module, separated by commas."""
 
 
 @contextlib.contextmanager
@@ -48,11 +47,9 @@ def from_torch(module: torch.nn.Module, args: Sequence[Any] | torch.Tensor = (),
         args = (args,)
     shapes = None
     if dynamic_shapes is not None:
-        given = {**dict.fromkeys(kwargs or {})}
-        import inspect
         names = list(inspect.signature(module.forward).parameters)[:len(args)]
         shapes = {key: {axis: torch.export.Dim.DYNAMIC if isinstance(dim, str) else dim
-                        for axis, dim in (dynamic_shapes.get(key) or {}).items()} for key in [*names, *given]}
+                        for axis, dim in (dynamic_shapes.get(key) or {}).items()} for key in [*names, *(kwargs or {})]}
         unknown = [key for key in dynamic_shapes if key not in shapes]
         if unknown:
             raise GraphError(f"dynamic_shapes names '{unknown[0]}', which is not an input; inputs: "
@@ -83,7 +80,9 @@ def from_exported(program: torch.export.ExportedProgram, *,
     graph.arrays = {key: graph.arrays[key] for joint in graph.joints for key in
                     (weight.name for weight in joint.weights.values())}
     kept = [key for key in reader.parameters if key in graph.arrays]
-    graph.notes = {"metadata": {PARAMETERS: ",".join(kept)}} if kept else {}
+    padding = [f"{key}={row}" for key, row in reader.padding.items() if key in graph.arrays]
+    metadata = {key: ",".join(names) for key, names in ((PARAMETERS, kept), (PADDING, padding)) if names}
+    graph.notes = {"metadata": metadata} if metadata else {}
     return graph
 
 
@@ -119,7 +118,7 @@ def _read_inputs(reader: Reader, program: torch.export.ExportedProgram,
         data = program.constants.get(target) if data is None else data
         if not isinstance(data, torch.Tensor):
             raise GraphError(f"'{target}' is {type(data).__name__}, expected a tensor")
-        weight = Weight(target if is_named else "", data, spec.kind == InputKind.PARAMETER)
+        weight = Weight(target if is_named else "", data, data.requires_grad)
         reader.values[node] = seen.setdefault(id(data), weight)  # modules may share a parameter
 
 
@@ -164,6 +163,3 @@ def _remove_dead(graph: Graph) -> None:
         if joint.name in needed:
             needed.update(name.rpartition(":")[0] for name in joint.inputs if name)
     graph.joints = [joint for joint in graph.joints if joint.name in needed or joint.optype == "input"]
-
-
-__all__ = ["PARAMETERS", "Tensor", "from_exported", "from_torch"]

@@ -292,6 +292,9 @@ def softmax(c: Call) -> Result:
 
 @row(aten.embedding.default)
 def embedding(c: Call) -> Result:
+    table = c.weight("weight")
+    if table is not None and table.name and c["padding_idx"] >= 0:
+        c.reader.padding[table.name] = c["padding_idx"]
     return c.joint("take", [c.tensor("weight"), c.tensor("indices")], {"axis": 0}, owner="weight")
 
 
@@ -386,11 +389,14 @@ def resize(c: Call) -> Result:
              "asymmetric" if method == "nearest_neighbor" else "align_corners" if corners else "pytorch_half_pixel"}
     if method == "nearest_neighbor":
         attrs["rounding_method"] = "floor"
+    attrs["axes"] = [*range(2, n + 2)]
     if c["scale_factors"]:
-        attrs["scales"] = [1.0, 1.0] + [float(x) for x in c["scale_factors"]]
-        return c.joint("image.resize2d", [c.tensor("input")], attrs)
-    size = c.lengths(c.value.shape, [None, None, *c["output_size"]])
-    return c.joint("image.resize2d", [c.tensor("input"), "", "", size], attrs)
+        attrs["scales"] = [float(x) for x in c["scale_factors"]]
+    elif any(c.has_symbol(item) for item in c["output_size"]):
+        return c.joint("image.resize2d", [c.tensor("input"), "", "", c.lengths(c["output_size"])], attrs)
+    else:
+        attrs["size"] = list(c["output_size"])
+    return c.joint("image.resize2d", [c.tensor("input")], attrs)
 
 
 @row(aten.grid_sampler.default)
@@ -512,6 +518,25 @@ def slice_(c: Call) -> Result:
                    {"axes": [c["dim"]], "strides": [c["step"]]})
 
 
+@row(aten.slice_scatter.default)
+def slice_scatter(c: Call) -> Result:
+    """A copy of the tensor whose slice is `src`: the parts before and after the slice are joined to `src`."""
+    shape, axis, end = list(c.fake("self").shape), c["dim"], c["end"]
+    n = shape[axis]
+    if c["step"] == 1 and not c["start"] and (end is None or (isinstance(end, int) and end >= 2**62)):
+        return c.tensor("src", c.value.dtype)
+    if c["step"] != 1 or not isinstance(n, int) or c.has_symbol(c["start"]) or c.has_symbol(c["end"]):
+        raise c.unsupported("a step, or a length that is computed")
+    begin, end, _ = slice(c["start"], c["end"]).indices(n)
+    parts = [c.tensor("src", c.value.dtype)]
+    for first, last, at in ((0, begin, 0), (end, n, 1)):
+        if first < last:
+            shape[axis] = last - first
+            parts.insert(at if at == 0 else len(parts), c.joint(
+                "strided_slice", [c.tensor("self")], {"axes": [axis], "begin": [first], "end": [last]}, shape=shape))
+    return parts[0] if len(parts) == 1 else c.joint("concat", parts, {"axis": axis})
+
+
 @row(aten.select.int)
 def select(c: Call) -> Result:
     if c.has_symbol(c["index"]):
@@ -533,7 +558,7 @@ def repeat(c: Call) -> Result:
         full = [1] * (len(times) - len(shape)) + shape
         x = c.reshape(x, shape, full, full)
     if any(c.has_symbol(item) for item in times):
-        return c.joint("tile", [x, c.lengths(times, times)])
+        return c.joint("tile", [x, c.lengths(times)])
     return c.joint("tile", [x], {"repeats": times})
 
 
@@ -590,10 +615,12 @@ def index(c: Call) -> Result:
         order = axes + rest
         x = c.joint("permute_dims", [x], {"axes": order}, shape=[shape[axis] for axis in order])
     common = list(torch.broadcast_shapes(*[c.fake(indices[axis]).shape for axis in axes]))
+    items = [c.find_length(length, i - len(common), [indices[axis] for axis in axes])
+             for i, length in enumerate(common)]
     columns = []
     for axis in axes:
         have = c.fake(indices[axis]).shape
-        item = c.expand(c.tensor(indices[axis], torch.int64), have, common, common, dtype=torch.int64)
+        item = c.expand(c.tensor(indices[axis], torch.int64), have, common, items, dtype=torch.int64)
         columns.append(c.joint("expand_dims", [item], {"axis": [len(common)]}, shape=[*common, 1], dtype=torch.int64))
     points = c.joint("concat", columns, {"axis": len(common)}, shape=[*common, len(axes)], dtype=torch.int64)
     picked = c.joint("gather_nd", [x, points], shape=common + [shape[axis] for axis in rest])

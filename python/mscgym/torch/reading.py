@@ -34,7 +34,7 @@ class Weight:
     """A tensor whose elements are known: a parameter or a buffer by its name, or a constant without a name."""
     name: str
     data: torch.Tensor
-    is_parameter: bool = False
+    is_trained: bool = False
 
 
 def text(value: Any) -> str:
@@ -64,7 +64,9 @@ class Reader:
         self.values: dict[fx.Node, Any] = {}
         self.tensors: dict[str, Tensor] = {}
         self.constants: dict[Any, str] = {}
+        self.layouts: dict[str, str] = {}
         self.parameters: list[str] = []
+        self.padding: dict[str, int] = {}
         self.missing: list[str] = []
 
     def add_input(self, name: str, value: torch.Tensor) -> str:
@@ -87,8 +89,14 @@ class Reader:
         name = weight.name or self.constants.get(weight) or self.naming.constant()
         self.constants[weight] = name
         self.graph.arrays.setdefault(name, array_of(weight.data, name))
-        if weight.is_parameter and name not in self.parameters:
+        if weight.is_trained and name not in self.parameters:
             self.parameters.append(name)
+        layout = self.layouts.setdefault(name, layout) or layout
+        if layout and not self.layouts[name]:  # mentioned before by a joint that does not name the axes
+            self.layouts[name] = layout
+            for joint in self.graph.joints:
+                for operand in joint.weights.values():
+                    operand.layout = layout if operand.name == name else operand.layout
         return Tensor(name, list(weight.data.shape), type_name(weight.data.dtype), "", layout)
 
     def constant(self, weight: Weight, path: str) -> str:
@@ -315,6 +323,14 @@ class Call:
     def sizes_of(self, item: Any) -> list[Any]:
         return [length if isinstance(length, int) else (item, axis)
                 for axis, length in enumerate(self.fake(item).shape)]
+
+    def find_length(self, length: Any, axis: int, items: Sequence[Any]) -> Any:
+        """What computes a length: itself, or one of the tensors `items` that has it at the axis, counted from the end."""
+        for item in () if isinstance(length, int) else items:
+            shape = self.fake(item).shape
+            if -axis <= len(shape) and _same(shape[axis], length):
+                return item, len(shape) + axis
+        return length
 
     def length_of(self, item: Any, axis: int) -> str:
         return self.joint("shape_of", [self.tensor(item)], {"start": axis, "end": axis + 1}, shape=[1],

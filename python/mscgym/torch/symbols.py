@@ -41,7 +41,8 @@ class Symbols:
 
     def _prim(self, name: str, optype: str, parents: list[str], attrs: dict[str, str]) -> str:
         for prim in self.graph.prims:
-            if prim["optype"] == optype and prim["parents"] == parents and prim["attrs"] == attrs and parents:
+            is_same = prim["optype"] == optype and prim["parents"] == parents
+            if is_same and (parents or (prim["attrs"] == attrs if attrs else prim["name"] == name)):
                 return str(prim["name"])
         name = name or f"{optype.upper()}_{len(self.graph.prims)}"
         attrs = attrs or ({"symbol": name} if optype == "shape" else {})
