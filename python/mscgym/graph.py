@@ -136,7 +136,7 @@ class Graph:
 
     @staticmethod
     def from_json(value: dict[str, Any], where: str) -> Graph:
-        """The graph of a JSON value, without elements of weights. GraphError, which begins with `where`, if it is none."""
+        """The graph of a JSON value, without elements of weights. GraphError begins with `where`."""
         try:
             joints = [Joint(node["name"], node["optype"], node.get("inputs", []),
                             [Tensor.from_json(t) for t in node["outputs"]], node.get("attrs", {}),

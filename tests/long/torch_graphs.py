@@ -60,7 +60,8 @@ def video(name):
 
 def timm(name, side=64, **options):
     def build():
-        return models_torch.Pick(timm_library.create_model(name, pretrained=False, num_classes=50, **options)), pictures(side)
+        model = timm_library.create_model(name, pretrained=False, num_classes=50, **options)
+        return models_torch.Pick(model), pictures(side)
     return build
 
 
@@ -131,7 +132,8 @@ def worst(found, expected):
         if a.shape != b.shape or a.dtype != b.dtype:
             raise AssertionError(f"{a.dtype}{list(a.shape)}, expected {b.dtype}{list(b.shape)}")
         most = numpy.abs(b[numpy.isfinite(b)]).max(initial=0) if b.size else 0
-        shares.append(float(numpy.abs(numpy.where(a == b, 0, a.astype(float) - b)).max(initial=0)) / (float(most) or 1.0))
+        difference = numpy.abs(numpy.where(a == b, 0, a.astype(float) - b)).max(initial=0)
+        shares.append(float(difference) / (float(most) or 1.0))
     return max(shares)
 
 
@@ -159,7 +161,8 @@ def train_step(module, inputs):
     module.train()
     for part in module.modules():
         for name, value in list(vars(part).items()):
-            is_rate = "drop" in name or (name == "p" and "Drop" in type(part).__name__)
+            kind = type(part).__name__
+            is_rate = "drop" in name or (name == "p" and ("Drop" in kind or kind == "StochasticDepth"))
             if is_rate and isinstance(value, float):
                 setattr(part, name, 0.0)
 
@@ -211,7 +214,7 @@ def check(program, name, folder):
     step = max(abs(made_before - before), abs(made_after - after)) / (abs(before - after) or 1.0)
     times.append(time.perf_counter())
     fine = ran <= RUN_LIMIT and generated <= CODE_LIMIT and step <= STEP_LIMIT
-    print(f"{name:40} {'ok' if fine else 'FAILED':6} {len(graph.joints):5} joints  run {ran:.1e}  code {generated:.1e}  "
+    print(f"{name:40} {'ok' if fine else 'FAILED'} {len(graph.joints):5} joints  run {ran:.1e}  code {generated:.1e}  "
           f"loss {before:.4g} -> {after:.4g}, generated {made_before:.4g} -> {made_after:.4g} ({step:.1e})  "
           + " ".join(f"{b - a:.1f}" for a, b in zip(times, times[1:])) + " s", flush=True)
     return fine

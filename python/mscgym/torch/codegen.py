@@ -6,14 +6,15 @@
     weights.safetensors     the weights, by their names in the graph
     baseline.safetensors    recorded inputs and outputs, if they are given
 
-Each joint becomes one line of `forward`, by its row in expressions.py. Layers whose weights are named as torch names them
-become modules under their names; other weights become parameters or buffers under their names.
+Each joint becomes one line of `forward`, by its row in expressions.py. Layers whose weights are named as torch names
+them become modules under their names; other weights become parameters or buffers under their names.
 """
 from __future__ import annotations
 
 import importlib.util
 import keyword
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Mapping, Sequence
 
@@ -25,8 +26,8 @@ if TYPE_CHECKING:
     from mscgym.torch.strategy import Edits
 
 PARAMETERS, PADDING = "torch.parameters", "torch.padding"
-"""Keys of a graph's metadata. The first lists the weights that are trained, separated by commas; the second lists tables
-of embeddings with the row that is not trained: "words.weight=0"."""
+"""Keys of a graph's metadata: the weights that are trained, separated by commas, and tables of embeddings with the row
+that is not trained ("words.weight=0")."""
 
 _WEIGHTED = {"input": 0, "weight": 1, "bias": 2}
 _ROLES = {
@@ -139,7 +140,7 @@ class Writer:
 
     def __init__(self, graph: Graph, edits: Edits | None = None) -> None:
         self.graph, self.edits = graph, edits
-        self.joints = _without_bodies(graph.joints)
+        self.joints = graph.joints if edits else _with_silu(graph.joints, graph.outputs)
         self.tensors = {tensor.name: tensor for joint in self.joints for tensor in joint.outputs}
         self.constants: dict[str, Tensor] = {}
         self.texts: dict[str, str] = {}        # how a line reads a tensor
@@ -183,7 +184,8 @@ class Writer:
             return "None"
         constant = self.constants.get(name)
         if constant is None:
-            return self.edits.activation(self.tensors[name], joint, self.texts[name]) if self.edits else self.texts[name]
+            text = self.texts[name]
+            return self.edits.activation(self.tensors[name], joint, text) if self.edits else text
         from mscgym.torch.expressions import TAKES_NUMBERS
         others = [other for other in joint.inputs if other not in self.constants or self.constants[other].shape]
         is_number = not constant.shape and constant.name not in self.parameters and constant.dtype != "bool"
@@ -222,6 +224,7 @@ class Writer:
         names = [self.name(joint.name, i) for i in range(len(joint.outputs))]
         self.texts.update({tensor.name: name for tensor, name in zip(joint.outputs, names)})
         if joint.optype == "input":
+            self.edit_outputs(joint)
             return
         if joint.optype not in ROWS:
             raise GraphError(f"joint '{joint.name}' has the type {joint.optype}, which has no expression in torch")
@@ -233,7 +236,15 @@ class Writer:
             module = ""
         row, e = ROWS[joint.optype], Emit(self, joint, module)
         text = row.format(*e.all()) if isinstance(row, str) else row(e)
-        self.forward.append(f"{', '.join(names)}{',' if joint.optype in ('split',) and len(names) == 1 else ''} = {text}")
+        comma = "," if joint.optype == "split" and len(names) == 1 else ""
+        self.forward.append(f"{', '.join(names)}{comma} = {text}")
+        self.edit_outputs(joint)
+
+    def edit_outputs(self, joint: Joint) -> None:
+        for tensor in joint.outputs if self.edits else []:
+            edit = self.edits.output(tensor) if self.edits else ""
+            if edit:
+                self.forward.append(f"{self.texts[tensor.name]} = {edit}({self.texts[tensor.name]})")
 
     def write(self) -> str:
         for joint in self.joints:
@@ -245,7 +256,8 @@ class Writer:
         body = "\n".join(self.init + self.forward)
         helpers = ["GraphModule", "main"] + [name for name in _HELPERS if re.search(rf"\b{name}\(", body)]
         lines = [f'"""{self.graph.name}: a torch module that mscgym wrote from a graph.', "",
-                 "load() returns the module with its weights. `python3 main.py` compares it with recorded outputs.", '"""',
+                 "load() returns the module with its weights. `python3 main.py` compares it with recorded outputs.",
+                 '"""',
                  "from pathlib import Path", "", "import torch", "from torch import nn",
                  "from torch.nn import functional as F", "", f"from mscgym.torch.module import {', '.join(helpers)}"]
         if self.edits and self.edits.imports():
@@ -258,8 +270,8 @@ class Writer:
                   '    module.load_weights(FOLDER / "weights.safetensors")', "    return module.eval()", "", "",
                   'if __name__ == "__main__":', "    main(load(), FOLDER)"]
         text = "\n".join(lines) + "\n"
-        for unused, used in (("from torch import nn\n", r"\bnn\."), ("from torch.nn import functional as F\n", r"\bF\."),
-                             ("import torch\n", r"\btorch\.")):
+        for unused, used in (("from torch import nn\n", r"\bnn\."), ("import torch\n", r"\btorch\."),
+                             ("from torch.nn import functional as F\n", r"\bF\.")):
             if not re.search(used, body):
                 text = text.replace(f"\n{unused}", "\n", 1)
         return text
@@ -283,9 +295,32 @@ def _without_bodies(joints: list[Joint]) -> list[Joint]:
     return result
 
 
+def _split(graph: Graph) -> Graph:
+    """The graph without fused joints. Its table of arrays is a copy, so that edits may replace weights."""
+    return replace(graph, joints=_without_bodies(graph.joints), arrays=dict(graph.arrays))
+
+
+def _with_silu(joints: list[Joint], outputs: list[str]) -> list[Joint]:
+    """The joints, with x * sigmoid(x) as one joint of the type "silu", which only the generated text has."""
+    readers: dict[str, int] = {}
+    for name in [*outputs, *(name for joint in joints for name in joint.inputs)]:
+        readers[name] = readers.get(name, 0) + 1
+    gates = {joint.outputs[0].name: joint for joint in joints
+             if joint.optype == "sigmoid" and readers.get(joint.outputs[0].name) == 1}
+    result, replaced = [], set()
+    for joint in joints:
+        pairs = [joint.inputs, joint.inputs[::-1]] if joint.optype == "multiply" else []
+        gate = next((gates[b] for a, b in pairs if b in gates and gates[b].inputs == [a]), None)
+        if gate is not None:
+            replaced.add(gate.name)
+            joint = Joint(joint.name, "silu", gate.inputs, joint.outputs, scope=joint.scope)
+        result.append(joint)
+    return [joint for joint in result if joint.name not in replaced]
+
+
 def source(graph: Graph, edits: Edits | None = None) -> str:
     """The text of main.py. GraphError names a joint that has no expression in torch."""
-    return Writer(graph, edits).write()
+    return Writer(_split(graph), edits).write()
 
 
 def to_torch(graph: Graph, folder: str | Path, *, strategy: str | Path | Mapping[str, Any] | None = None,
@@ -293,14 +328,15 @@ def to_torch(graph: Graph, folder: str | Path, *, strategy: str | Path | Mapping
              outputs: Sequence[Array] | None = None) -> nn.Module:
     """Writes a graph as a module of torch to a folder, and returns the module, in evaluation, with its weights.
 
-    `strategy` (a file or its contents, docs/strategy.md) quantises tensors in the module as the compressed model will,
-    with gradients that pass the rounding, and holds weights that it set to zero. `learn_scales` makes scales parameters.
+    `strategy` (a file or its contents, docs/strategy.md) quantises tensors in the module as the compressed model does,
+    with gradients that pass the rounding, and holds weights that it set to zero. `learn_scales` makes scales
+    parameters.
     `inputs`, arrays by the names of the graph's inputs, and `outputs` are recorded for the test of main.py.
 
     GraphError names a joint without an expression in torch, or an edit that fits no tensor of the graph.
     """
     from mscgym.torch.strategy import Edits
-    folder = Path(folder)
+    folder, graph = Path(folder), _split(graph)
     edits = Edits(graph, strategy, learn_scales) if strategy is not None else None
     text = source(graph, edits)
     folder.mkdir(parents=True, exist_ok=True)

@@ -31,13 +31,14 @@ def _evaluating(module: torch.nn.Module) -> Iterator[None]:
             part.training = True
 
 
-def from_torch(module: torch.nn.Module, args: Sequence[Any] | torch.Tensor = (), kwargs: Mapping[str, Any] | None = None,
-               *, dynamic_shapes: Mapping[str, Mapping[int, Any]] | None = None, name: str = "main") -> Graph:
+def from_torch(module: torch.nn.Module, args: Sequence[Any] | torch.Tensor = (),
+               kwargs: Mapping[str, Any] | None = None, *,
+               dynamic_shapes: Mapping[str, Mapping[int, Any]] | None = None, name: str = "main") -> Graph:
     """Makes a graph of a module, in evaluation, for inputs of the shapes and types of `args` and `kwargs`.
 
-    `dynamic_shapes` gives axes of inputs that may have any length, as in torch.export: {"x": {0: "batch"}}. The axis has
-    the name in the graph; an object of torch.export.Dim may be given in place of a name. Other lengths are those of
-    `args`. An axis that may have any length should be at least 2 in `args`.
+    `dynamic_shapes` gives axes of inputs that may have any length, as in torch.export: {"x": {0: "batch"}}. The axis
+    has this name in the graph; an object of torch.export.Dim may be given in place of a name. Other lengths are those
+    of `args`. An axis that may have any length should be at least 2 in `args`.
 
     Joints and weights have the names of `named_modules()` and `named_parameters()`. Batch normalisations stay joints.
 

@@ -13,7 +13,7 @@ Row = Union[str, Callable[[Emit], str]]
 
 SIMPLE: dict[str, Row] = {
     "nn.relu": "F.relu({0})", "sigmoid": "torch.sigmoid({0})", "tanh": "torch.tanh({0})",
-    "nn.hard_swish": "F.hardswish({0})", "nn.mish": "F.mish({0})", "nn.selu": "F.selu({0})",
+    "silu": "F.silu({0})", "nn.hard_swish": "F.hardswish({0})", "nn.mish": "F.mish({0})", "nn.selu": "F.selu({0})",
     "nn.softplus": "F.softplus({0})", "nn.softsign": "F.softsign({0})", "exp": "torch.exp({0})",
     "log": "torch.log({0})", "sqrt": "torch.sqrt({0})", "erf": "torch.erf({0})", "abs": "torch.abs({0})",
     "negative": "-{0}", "reciprocal": "torch.reciprocal({0})", "floor": "torch.floor({0})",
@@ -59,15 +59,15 @@ GAMMA = {"gamma": "weight", "beta": "bias"}
 STATISTICS = {**GAMMA, "mean": "running_mean", "var": "running_var"}
 
 
-# ---- Convolutions and products -------------------------------------------------------------------------------------
+# ---- Convolutions and products ---------------------------------------------------------------------------------------
 
 def _n_axes(e: Emit) -> int:
     return int(next(char for char in e.joint.optype if char.isdigit()))
 
 
-def _window(e: Emit, n: int) -> dict[str, Any]:
+def _window(e: Emit) -> dict[str, Any]:
     ints = e.joint.ints
-    return {"stride": plain(ints("strides", ",".join("1" * n)), 1), "dilation": plain(ints("dilation", ",".join("1" * n)), 1)}
+    return {"stride": plain(ints("strides"), 1), "dilation": plain(ints("dilation"), 1)}
 
 
 def _padding(e: Emit, x: str, n: int, value: str = "") -> tuple[str, Any]:
@@ -91,7 +91,7 @@ def conv_layer(e: Emit) -> str:
     first, second = shape[:2] if turned else (shape[1], shape[0])
     ins, outs = (first, second * groups) if turned else (first * groups, second)
     more = {"output_padding": plain(e.joint.ints("output_padding"), 0)} if turned else {}
-    return call(f"nn.Conv{'Transpose' if turned else ''}{n}d", ins, outs, plain(shape[2:]), **_window(e, n),
+    return call(f"nn.Conv{'Transpose' if turned else ''}{n}d", ins, outs, plain(shape[2:]), **_window(e),
                 padding=padding, groups=groups if groups != 1 else None, **more,
                 bias=None if "bias" in e.joint.weights else False)
 
@@ -105,7 +105,7 @@ def conv(e: Emit) -> str:
     if e.module:
         return f"{e.module}({x})"
     more = {"output_padding": plain(e.joint.ints("output_padding"), 0)} if turned else {}
-    return call(f"F.conv{'_transpose' if turned else ''}{n}d", x, e["weight"], e.get("bias"), **_window(e, n),
+    return call(f"F.conv{'_transpose' if turned else ''}{n}d", x, e["weight"], e.get("bias"), **_window(e),
                 padding=padding, groups=groups if groups != 1 else None, **more)
 
 
@@ -259,7 +259,7 @@ def astype(e: Emit) -> str:
     return f"{e[0]}.to(torch.{e.joint.attrs['dtype']})"
 
 
-# ---- Pooling and resizing ----------------------------------------------------------------------------------------------
+# ---- Pooling and resizing --------------------------------------------------------------------------------------------
 
 @row(*[f"nn.{kind}_pool{n}d" for kind in ("max", "avg") for n in (1, 2, 3)])
 def pool(e: Emit) -> str:
@@ -268,7 +268,7 @@ def pool(e: Emit) -> str:
     include = e.joint.flag("count_include_pad")
     if padding is None and x != e[0] and not (is_max or include):
         raise e.unsupported("different amounts of padding before and after an axis")
-    window = _window(e, n)
+    window = _window(e)
     more = {"dilation": window["dilation"]} if is_max else {"count_include_pad": None if include else False}
     stride = e.joint.ints("strides") or [1] * n
     return call(f"F.{'max' if is_max else 'avg'}_pool{n}d", x, plain(e.joint.ints("pool_size")),
@@ -307,7 +307,7 @@ def grid_sample(e: Emit) -> str:
                 padding_mode=repr(attrs.get("padding_mode", "zeros")), align_corners=e.joint.flag("align_corners"))
 
 
-# ---- Reductions ----------------------------------------------------------------------------------------------------------
+# ---- Reductions ------------------------------------------------------------------------------------------------------
 
 @row("mean", "sum", "max", "min", "prod")
 def reduction(e: Emit) -> str:
@@ -327,7 +327,7 @@ def argument(e: Emit) -> str:
     return f"{e[0]}.{e.joint.optype}({int(e.joint.number('axis', 0))}, keepdim={e.joint.flag('keepdims')})"
 
 
-# ---- Shapes and moves -------------------------------------------------------------------------------------------------------
+# ---- Shapes and moves ------------------------------------------------------------------------------------------------
 
 @row("shape_of")
 def shape_of(e: Emit) -> str:
@@ -410,7 +410,8 @@ def pad(e: Emit) -> str:
     amounts = {axis: (widths[i], widths[len(axes) + i]) for i, axis in enumerate(axes)}
     first = min((axis for axis, both in amounts.items() if any(both)), default=rank - 1)
     pairs = [item for axis in reversed(range(first, rank)) for item in amounts.get(axis, (0, 0))]
-    mode = {"constant": None, "reflect": "'reflect'", "edge": "'replicate'"}.get(e.joint.attrs.get("pad_mode", "constant"))
+    modes = {"constant": None, "reflect": "'reflect'", "edge": "'replicate'"}
+    mode = modes.get(e.joint.attrs.get("pad_mode", "constant"))
     value = e.joint.number("pad_value", 0)
     return call("F.pad", e[0], tuple(pairs), mode=mode, value=value if value and mode is None else None)
 
@@ -451,8 +452,8 @@ def scatter_elements(e: Emit) -> str:
 
 @row("topk")
 def topk(e: Emit) -> str:
-    attrs, flag = e.joint.attrs, e.joint.flag
-    return f"torch.topk({e[0]}, {attrs['k']}, {int(e.joint.number('axis', -1))}, {flag('largest', True)}, {flag('sorted', True)})"
+    axis, flags = int(e.joint.number("axis", -1)), [e.joint.flag(key, True) for key in ("largest", "sorted")]
+    return f"torch.topk({e[0]}, {e.joint.attrs['k']}, {axis}, {flags[0]}, {flags[1]})"
 
 
 @row("cumsum")

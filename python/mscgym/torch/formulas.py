@@ -7,7 +7,7 @@ of FORMULAS are replaced by the formulas here, whose operators have joints.
 from __future__ import annotations
 
 import math
-from typing import Any, Callable
+from typing import Any, Callable, cast
 
 import torch
 
@@ -112,9 +112,9 @@ FORMULAS: dict[Any, Callable[..., Any]] = {
 
 def table() -> dict[Any, Callable[..., Any]]:
     """The decompositions for `run_decompositions`: an operator, and the function that replaces it."""
-    result = torch.export.default_decompositions()
+    result: Any = torch.export.default_decompositions()
     for target in WHOLE:
         result.pop(target, None)
     for target, formula in FORMULAS.items():
         result[target] = formula
-    return result
+    return cast(dict[Any, Callable[..., Any]], result)

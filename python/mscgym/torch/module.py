@@ -128,7 +128,7 @@ def cut(x: Tensor, begin: Any, end: Any, axes: Sequence[int], strides: Sequence[
 def expand(x: Tensor, shape: Any) -> Tensor:
     """Broadcasts x and `shape` to each other."""
     sizes = tuple(int(item) for item in shape)
-    return x.expand(torch.broadcast_shapes(x.shape, sizes))
+    return x.expand(torch.broadcast_shapes(x.shape, sizes))  # type: ignore[no-untyped-call]
 
 
 def lengths(x: Tensor, start: int = 0, end: int | None = None) -> Tensor:
@@ -153,7 +153,7 @@ def recurrent(kind: str, x: Tensor, weight: Tensor, recurrence: Tensor, bias: Te
     order, n_ways, size = _GATES[kind], weight.shape[0], recurrence.shape[2]
 
     def gates(part: Tensor) -> Tensor:
-        pieces = part.split(size)
+        pieces = part.split(size)  # type: ignore[no-untyped-call]
         return torch.cat([pieces[i] for i in order])
     parameters = []
     for way in range(n_ways):
@@ -164,8 +164,9 @@ def recurrent(kind: str, x: Tensor, weight: Tensor, recurrence: Tensor, bias: Te
     states: Any = hidden if hidden is not None else zeros
     if kind == "lstm":
         states = (states, cell if cell is not None else zeros)
-    function = {"lstm": torch.lstm, "gru": torch.gru, "rnn_tanh": torch.rnn_tanh, "rnn_relu": torch.rnn_relu}[kind]
-    y, *last = function(x, states, parameters, bias is not None, 1, 0.0, False, n_ways == 2, False)
+    functions: dict[str, Any] = {"lstm": torch.lstm, "gru": torch.gru, "rnn_tanh": torch.rnn_tanh,
+                                 "rnn_relu": torch.rnn_relu}
+    y, *last = functions[kind](x, states, parameters, bias is not None, 1, 0.0, False, n_ways == 2, False)
     return (y.unflatten(2, (n_ways, size)).transpose(1, 2), *last)
 
 

@@ -1,8 +1,8 @@
 """Names of joints that a module's program is read into.
 
-A joint that is the layer of a module has the module's name in `named_modules()`: "layer1.0.conv1". Further joints of the
-module are called "MODULE/NAME", where NAME is the node's name in the program. Joints of the outermost module are called
-NAME. A name that is taken gets a number: "relu_1". Names are given last, when all joints of a module are known.
+A joint that is the layer of a module has the module's name in `named_modules()`: "layer1.0.conv1". Further joints of
+the module are called "MODULE/NAME", where NAME is the node's name in the program. Joints of the outermost module are
+called NAME. A name that is taken gets a number: "relu_1". Names are given last, when all joints of a module are known.
 """
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class Naming:
         final: dict[str, str] = {}
         for name, place in alive.items():
             is_layer = place.is_owner and place.path
-            local = re.sub(r"_default|_tensor", "", place.local)
+            local = re.sub(r"_default|_tensor", "", place.local).strip("_")
             whole = place.path if owners.get(place.path) == name or is_layer else (
                 f"{place.path}/{local}" if place.path else local)
             final[name] = self._free(whole)

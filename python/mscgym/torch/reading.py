@@ -181,7 +181,8 @@ class Call:
     """One node: `args` by the names of the operator's schema, `value` with the shapes and types of its results."""
 
     def __init__(self, reader: Reader, node: fx.Node) -> None:
-        self.reader, self.node, self.target = reader, node, node.target
+        self.reader, self.node = reader, node
+        self.target: Any = node.target
         self.value: Any = node.meta.get("val")
         stack = list((node.meta.get("nn_module_stack") or {}).values())
         self.path = re.sub(r"@\d+", "", stack[-1][0]) if stack else ""
@@ -325,7 +326,7 @@ class Call:
                 for axis, length in enumerate(self.fake(item).shape)]
 
     def find_length(self, length: Any, axis: int, items: Sequence[Any]) -> Any:
-        """What computes a length: itself, or one of the tensors `items` that has it at the axis, counted from the end."""
+        """What computes a length: itself, or a tensor of `items` that has it at the axis, counted from the end."""
         for item in () if isinstance(length, int) else items:
             shape = self.fake(item).shape
             if -axis <= len(shape) and _same(shape[axis], length):

@@ -36,6 +36,7 @@ class Edits:
         self.where = str(strategy) if isinstance(strategy, (str, Path)) else "strategy"
         value = json.loads(Path(strategy).read_text(encoding="utf-8")) if isinstance(
             strategy, (str, Path)) else strategy
+        self.is_everywhere = value.get("sites") == "all"
         if value.get("prune"):
             raise GraphError(f"{self.where}: the strategy removes channels; export the pruned model, and use its graph")
         self.masks = {entry["tensor"]: self._replace(entry) for entry in value.get("replace", [])}
@@ -48,9 +49,19 @@ class Edits:
             else:
                 raise GraphError(f"{self.where}: edits[{number}] is of '{edit['tensor']}', which is no tensor of graph "
                                  f"'{graph.name}'")
+        self._check_folded()
         for name in self.masks:
             self.weights.setdefault(name, self._name(name, f"Mask({list(graph.arrays[name].shape)})"))
             self.arrays[f"edits.{self.weights[name]}.mask"] = self.masks[name]
+
+    def _check_folded(self) -> None:
+        """Scales are those of weights into which batch normalisations are folded."""
+        layers = {joint.outputs[0].name: joint for joint in self.graph.joints if joint.outputs}
+        for joint in self.graph.joints:
+            layer = layers.get(joint.inputs[0]) if joint.optype == "nn.batch_norm" else None
+            if layer is not None and any(weight.name in self.weights for weight in layer.weights.values()):
+                raise GraphError(f"{self.where}: the strategy is for the graph whose batch normalisations are folded, "
+                                 f"but '{joint.name}' is not; make that graph with `mscgym graph MODEL -o FILE.json`")
 
     def _replace(self, entry: Mapping[str, Any]) -> Array:
         name = entry["tensor"]
@@ -58,7 +69,8 @@ class Edits:
             raise GraphError(f"{self.where}: the new elements of '{name}' fit no weight of graph '{self.graph.name}'")
         data = np.frombuffer(base64.b64decode(entry["elements"]), "<f4").reshape(entry["shape"])
         self.graph.arrays[name] = data.copy()
-        return (data != 0).astype(np.float32)
+        mask: Array = (data != 0).astype(np.float32)
+        return mask
 
     def _name(self, tensor: str, text: str) -> str:
         from mscgym.torch.codegen import identifier
@@ -82,8 +94,8 @@ class Edits:
             groups = f", group_size={edit['group_size']}" if edit.get("group_size") else ""
             groups += f", group_axes={edit['group_axes']}" if edit.get("group_axes", 1) > 1 else ""
             axis = edit.get("axis", -1)
-            text = (f"FakeQuantize({scales.size}, {edit['low']}, {edit['high']}" + (f", axis={axis}" if axis >= 0 else "")
-                    + groups + (", learns=True" if self.learns else "") + ")")
+            text = (f"FakeQuantize({scales.size}, {edit['low']}, {edit['high']}"
+                    + (f", axis={axis}" if axis >= 0 else "") + groups + (", learns=True" if self.learns else "") + ")")
         name = self._name(edit["tensor"], f"Mask({shape}, {text})" if is_masked else text)
         if scales is not None and zeros is not None:
             part = f"edits.{name}.then" if is_masked else f"edits.{name}"
@@ -136,11 +148,17 @@ class Edits:
         return f"self.edits.{self.weights[name]}({text})" if name in self.weights else text
 
     def activation(self, tensor: Tensor, joint: Joint, text: str) -> str:
-        for name, joints, edit in self.activations:
+        for name, joints, edit in [] if self.is_everywhere else self.activations:
             reads = tensor.name in joint.inputs[:_READ.get(joint.optype, 0)]
             if name in (tensor.name, tensor.alias) and reads and (not joints or joint.name in joints):
                 return f"self.edits.{edit}({text})"
         return text
+
+    def output(self, tensor: Tensor) -> str:
+        """The edit of a tensor that applies wherever it is read, or ""."""
+        names = (tensor.name, tensor.alias)
+        return next((f"self.edits.{edit}" for name, joints, edit in self.activations
+                     if self.is_everywhere and name in names and not joints), "")
 
     def imports(self) -> list[str]:
         return [name for name in ("FakeQuantize", "Mask", "Narrow") if any(name in text for text in self.made.values())]

@@ -10,7 +10,7 @@ _BINARY = {"Add": "Add", "Mul": "Mul", "FloorDiv": "FloorDiv", "CleanDiv": "Floo
 
 
 class Symbols:
-    """Adds prims to a graph. `names` has the names that the caller gives to torch's symbols, such as {"s77": "batch"}."""
+    """Adds prims to a graph. `names` has the names that the caller gives to torch's symbols: {"s77": "batch"}."""
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
