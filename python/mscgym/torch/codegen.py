@@ -150,7 +150,8 @@ class Writer:
         self.forward: list[str] = []
         self.names: set[str] = set()
         metadata = graph.notes.get("metadata", {})
-        self.parameters = set(metadata.get(PARAMETERS, "").split(",")) - {""}
+        self.knows_parameters = PARAMETERS in metadata
+        self.parameters = set(metadata.get(PARAMETERS, "").split(","))
         self.padding = dict(item.rsplit("=", 1) for item in metadata.get(PADDING, "").split(",") if item)
 
     def name(self, joint: str, n: int) -> str:
@@ -170,7 +171,8 @@ class Writer:
                 self.init.append(f"self.put_parameter({path}, {weight.shape})")
             else:
                 kind = "" if weight.dtype == "float32" else f", torch.{weight.dtype}"
-                self.init.append(f"self.put_buffer({path}, {weight.shape}{kind})")
+                put = "put_constant" if re.fullmatch(r"const(_\d+)?", weight.name) else "put_buffer"
+                self.init.append(f"self.{put}({path}, {weight.shape}{kind})")
             self.declared[weight.name] = access(weight.name)
         return self.declared[weight.name]
 
@@ -230,7 +232,7 @@ class Writer:
             raise GraphError(f"joint '{joint.name}' has the type {joint.optype}, which has no expression in torch")
         module = self.layer(joint)
         for role, weight in joint.weights.items():
-            is_parameter = role in _TRAINED and (not self.parameters or weight.name in self.parameters)
+            is_parameter = role in _TRAINED and (not self.knows_parameters or weight.name in self.parameters)
             self.declare(weight, is_parameter)
         if self.edits and any(self.edits.has(weight.name) for weight in joint.weights.values()):
             module = ""

@@ -82,8 +82,7 @@ def from_exported(program: torch.export.ExportedProgram, *,
                     (weight.name for weight in joint.weights.values())}
     kept = [key for key in reader.parameters if key in graph.arrays]
     padding = [f"{key}={row}" for key, row in reader.padding.items() if key in graph.arrays]
-    metadata = {key: ",".join(names) for key, names in ((PARAMETERS, kept), (PADDING, padding)) if names}
-    graph.notes = {"metadata": metadata} if metadata else {}
+    graph.notes = {"metadata": {PARAMETERS: ",".join(kept), **({PADDING: ",".join(padding)} if padding else {})}}
     return graph
 
 

@@ -50,10 +50,14 @@ class GraphModule(Scope):
         *names, last = path.split(".")
         self._scope(names).register_buffer(last, torch.zeros(tuple(shape), dtype=dtype))
 
+    def put_constant(self, path: str, shape: Sequence[int], dtype: torch.dtype = torch.float32) -> None:
+        """Adds a constant that the weights' file has, but not the state dict."""
+        self.register_buffer(path, torch.zeros(tuple(shape), dtype=dtype), persistent=False)
+
     def load_weights(self, path: str | Path) -> None:
         """Reads parameters and buffers by name. GraphError if the file lacks one, or has one of another shape."""
         arrays = read_safetensors(path)
-        for name, tensor in self.state_dict().items():
+        for name, tensor in [*self.named_parameters(), *self.named_buffers()]:
             if name not in arrays:
                 if name.endswith("num_batches_tracked"):
                     continue

@@ -64,10 +64,11 @@ class Edits:
                                  f"but '{joint.name}' is not; make that graph with `mscgym graph MODEL -o FILE.json`")
 
     def _replace(self, entry: Mapping[str, Any]) -> Array:
-        name = entry["tensor"]
-        if name not in self.graph.arrays or list(self.graph.arrays[name].shape) != entry["shape"]:
+        name, data = entry["tensor"], np.frombuffer(base64.b64decode(entry["elements"]), "<f4")
+        old = self.graph.arrays.get(name)
+        if old is None or list(old.shape) != entry["shape"] or data.size != old.size:
             raise GraphError(f"{self.where}: the new elements of '{name}' fit no weight of graph '{self.graph.name}'")
-        data = np.frombuffer(base64.b64decode(entry["elements"]), "<f4").reshape(entry["shape"])
+        data = data.reshape(entry["shape"])
         self.graph.arrays[name] = data.copy()
         mask: Array = (data != 0).astype(np.float32)
         return mask
