@@ -9,9 +9,11 @@ import base64
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
+import textwrap
 import unittest
 import warnings
 
@@ -227,6 +229,27 @@ class TorchTest(unittest.TestCase):
         made(x).square().mean().backward()
         without = [name for name, part in made.named_parameters() if part.grad is None]
         self.assertEqual(without, [])
+
+    def test_guide(self):
+        """The examples of docs/torch.md run one after the other."""
+        text = (PYTHON.parent / "docs" / "torch.md").read_text(encoding="utf-8")
+        blocks = re.findall(r"(?:^    [^\n]*\n|^\n(?=    ))+", text, re.M)
+        space, before = {}, os.getcwd()
+        os.chdir(self.folder)
+        self.addCleanup(os.chdir, before)
+        for block in map(textwrap.dedent, blocks):
+            first = block.split()[0]
+            if first == "mscgym":
+                for line in block.strip().splitlines():
+                    self.mscgym(*line.split()[1:])
+            elif block.lstrip().startswith("{"):
+                (self.folder / "search.json").write_text(block)
+            elif first == "stem_0":
+                main = (self.folder / "generated" / "main.py").read_text()
+                self.assertIn(textwrap.indent(block.strip(), "        "), main)
+            else:
+                exec(compile(block, "torch.md", "exec"), space)  # pylint: disable=exec-used
+        self.assertTrue((self.folder / "trained.onnx").exists())
 
     def test_masks(self):
         module, x = nn.Sequential(nn.Linear(6, 4)).eval(), torch.randn(3, 6)

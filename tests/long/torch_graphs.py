@@ -157,9 +157,11 @@ def load(folder):
 
 
 def train_step(module, inputs):
-    """The loss before and after a step of gradient descent, with dropout off."""
+    """The loss before and after a step of gradient descent, without dropout and other random numbers."""
     module.train()
     for part in module.modules():
+        if getattr(getattr(part, "config", None), "apply_spec_augment", False):
+            part.config.apply_spec_augment = False  # random masks of the input
         for name, value in list(vars(part).items()):
             kind = type(part).__name__
             is_rate = "drop" in name or (name == "p" and ("Drop" in kind or kind == "StochasticDepth"))

@@ -409,7 +409,8 @@ def _same(have: Any, want: Any) -> bool:
 
 def _place(path: str, node: fx.Node) -> str:
     """The module of a node, and the line of the user's source that computes it."""
-    frames = re.findall(r'File "([^"]+)", line (\d+), in [^\n]*\n\s*([^\n]*)', node.meta.get("stack_trace") or "")
+    frames = re.findall(r'File "([^"]+)", line (\d+), in [^\n]*(?:\n\s*(?!\s|File )([^\n]*))?',
+                        node.meta.get("stack_trace") or "")
     own = [frame for frame in frames if "/torch/" not in frame[0]] or frames
-    where = f"{own[-1][0]}:{own[-1][1]}: {own[-1][2].strip()}" if own else "no line known"
+    where = ": ".join(filter(None, (f"{own[-1][0]}:{own[-1][1]}", own[-1][2]))) if own else "no line known"
     return f"module '{path}' ({where})" if path else f"the module ({where})"
