@@ -88,7 +88,8 @@ class GraphTest(unittest.TestCase):
         self.assertIn("        _1_x_1 = -_1_x", lines)
 
     def test_no_expression(self):
-        graph = Graph("g", [joint("x", "input", shape=(1,)), joint("j", "msc.unknown", ["x:0"], (1,))], ["x:0"], ["j:0"])
+        joints = [joint("x", "input", shape=(1,)), joint("j", "msc.unknown", ["x:0"], (1,))]
+        graph = Graph("g", joints, ["x:0"], ["j:0"])
         with self.assertRaisesRegex(GraphError, "joint 'j' has the type msc.unknown"):
             source(graph)
 

@@ -6,6 +6,8 @@
 Expected outputs are torch's. Exits with 77 without torch.
 """
 import base64
+import contextlib
+import io
 import json
 import os
 import pathlib
@@ -229,6 +231,25 @@ class TorchTest(unittest.TestCase):
         made(x).square().mean().backward()
         without = [name for name, part in made.named_parameters() if part.grad is None]
         self.assertEqual(without, [])
+
+    def test_from_onnx(self):
+        """Graphs of ONNX become modules: fused attention, recurrent layers, slopes, constant indices."""
+        try:
+            import onnxscript  # noqa: F401, torch's exporter needs it
+        except ImportError as error:
+            self.skipTest(f"skipped: {error}")
+        layer = nn.TransformerEncoderLayer(16, 2, 32, batch_first=True, activation="gelu")
+        modules = [(nn.TransformerEncoder(layer, 1, enable_nested_tensor=False), torch.randn(2, 5, 16)),
+                   (nn.Sequential(nn.GRU(16, 8, batch_first=True), Function(lambda y: y[0])), torch.randn(2, 5, 16)),
+                   (nn.Sequential(nn.Conv1d(3, 4, 3), nn.PReLU(4), nn.BatchNorm1d(4)), torch.randn(2, 3, 9))]
+        torch.backends.mha.set_fastpath_enabled(False)
+        self.addCleanup(torch.backends.mha.set_fastpath_enabled, True)
+        for module, x in modules:
+            with self.subTest(module=type(module).__name__), contextlib.redirect_stdout(io.StringIO()):
+                torch.onnx.export(module.eval(), (x,), self.folder / "net.onnx", dynamo=True, external_data=False)
+                self.mscgym("graph", "net.onnx", "-o", "folded.json")
+                made = to_torch(Graph.load(self.folder / "folded.json"), self.folder / "made")
+                self.near([made(x).detach().numpy()], [module(x)])
 
     def test_guide(self):
         """The examples of docs/torch.md run one after the other."""

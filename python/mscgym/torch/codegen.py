@@ -33,7 +33,9 @@ _WEIGHTED = {"input": 0, "weight": 1, "bias": 2}
 _ROLES = {
     **dict.fromkeys(["nn.lstm", "nn.gru", "nn.rnn"],
                     ["input", "weight", "recurrence", "bias", "lengths", "hidden", "cell", "peephole"]),
-    "clip": ["input", "min", "max"], "image.resize2d": ["input", "roi", "scales", "size"],
+    "clip": ["input", "min", "max"], "nn.prelu": ["input", "slope"],
+    **dict.fromkeys(["take", "gather_elements", "gather_nd"], ["input", "indices"]),
+    "scatter_elements": ["input", "indices", "updates"], "image.resize2d": ["input", "roi", "scales", "size"],
     "nn.batch_norm": ["input", "gamma", "beta", "mean", "var"],
     **dict.fromkeys(["nn.layer_norm", "nn.group_norm", "nn.instance_norm"], ["input", "gamma", "beta"])}
 _TRAINED = {"weight", "bias", "gamma", "beta", "recurrence", "slope"}
@@ -90,6 +92,8 @@ class Emit:
 
     def __getitem__(self, item: int | str) -> str:
         if isinstance(item, int):
+            if item > 0 and self.joint.optype in _ROLES:
+                return self[_ROLES[self.joint.optype][item]]
             return self.writer.read(self.joint, self.joint.inputs[item])
         text = self.get(item)
         if text is None:
@@ -105,6 +109,9 @@ class Emit:
         return self.get(role)
 
     def all(self) -> list[str]:
+        """All operands in order."""
+        if self.joint.optype in _ROLES:
+            return [text for text in map(self.get, _ROLES[self.joint.optype]) if text is not None]
         return [self.writer.read(self.joint, name) for name in self.joint.inputs]
 
     def tensor(self, index: int) -> Tensor:
@@ -122,7 +129,10 @@ class Emit:
 
     def constant(self, index: int) -> Tensor | None:
         """The weight of an operand that a `constant` joint holds, else None."""
-        return self.writer.constants.get(self.joint.inputs[index])
+        role = _ROLES.get(self.joint.optype, [""])[index:index + 1]
+        if index > 0 and role and role[0] in self.joint.weights:
+            return self.joint.weights[role[0]]
+        return self.writer.constants.get(self.joint.inputs[index]) if index < len(self.joint.inputs) else None
 
     def number(self, index: int) -> int | None:
         """The operand if it is a constant whole number without axes, else None."""
@@ -150,6 +160,9 @@ class Writer:
         self.forward: list[str] = []
         self.names: set[str] = set()
         metadata = graph.notes.get("metadata", {})
+        # Exporters write equal weights once, so that a bias may also be a mean.
+        self.statistics = {weight.name for joint in self.joints for role, weight in joint.weights.items()
+                           if role in ("mean", "var")}
         self.knows_parameters = PARAMETERS in metadata
         self.parameters = set(metadata.get(PARAMETERS, "").split(","))
         self.padding = dict(item.rsplit("=", 1) for item in metadata.get(PADDING, "").split(",") if item)
@@ -167,7 +180,7 @@ class Writer:
         """Adds a parameter or a buffer; returns the text that reads it."""
         if weight.name not in self.declared:
             path = repr(weight.name)
-            if is_parameter and weight.dtype.startswith("float"):
+            if is_parameter and weight.name not in self.statistics and weight.dtype.startswith("float"):
                 self.init.append(f"self.put_parameter({path}, {weight.shape})")
             else:
                 kind = "" if weight.dtype == "float32" else f", torch.{weight.dtype}"

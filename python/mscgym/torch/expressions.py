@@ -29,7 +29,7 @@ SIMPLE: dict[str, Row] = {
     "logical_or": "torch.logical_or({0}, {1})", "logical_xor": "torch.logical_xor({0}, {1})",
     "bitwise_and": "{0} & {1}", "bitwise_or": "{0} | {1}", "bitwise_xor": "{0} ^ {1}",
     "matmul": "torch.matmul({0}, {1})", "where": "torch.where({0}, {1}, {2})",
-    "nn.prelu": "torch.where({0} < 0, {0} * {1}, {0})", "gather_nd": "gather_nd({0}, {1})"}
+    "gather_nd": "gather_nd({0}, {1})"}
 
 TAKES_NUMBERS = {"add", "subtract", "multiply", "divide", "power", "equal", "greater", "less", "greater_equal",
                  "less_equal"}
@@ -166,7 +166,8 @@ def recurrent(e: Emit) -> str:
     values = [e.role(name) or "None" for name in ("weight", "recurrence", "bias", "hidden", "cell")]
     while values[-1] == "None" and len(values) > 3:
         values.pop()
-    return f"recurrent({kind!r}, {e[0]}, {', '.join(values)})" + f"[:{len(e.joint.outputs)}]"
+    n = len(e.joint.outputs)
+    return f"recurrent({kind!r}, {e[0]}, {', '.join(values)})" + ("[0]" if n == 1 else f"[:{n}]")
 
 
 # ---- Normalisation and activations -----------------------------------------------------------------------------------
@@ -232,6 +233,11 @@ def softmax(e: Emit) -> str:
 @row("nn.leaky_relu", "nn.elu", "nn.celu")
 def scaled(e: Emit) -> str:
     return call("F." + e.joint.optype[3:], e[0], e.joint.number("alpha", 0.01 if "leaky" in e.joint.optype else 1.0))
+
+
+@row("nn.prelu")
+def prelu(e: Emit) -> str:
+    return f"torch.where({e[0]} < 0, {e[0]} * {e['slope']}, {e[0]})"
 
 
 @row("nn.gelu")
