@@ -1,6 +1,6 @@
 """Reads an exported program into a graph: walks its nodes, and calls the row of each operator.
 
-`Reader` holds the graph that is being made. `Call` is what a row of operators.py gets: one node with its arguments. A
+`Reader` holds the graph that is being made. `Call` is what a row (rows.py) gets: one node with its arguments. A
 tensor of the program is the name of a joint's output in the graph; a parameter, a buffer or a result that depends on
 neither inputs nor parameters is a `Weight`, which becomes an operand of a layer or, where data are read, a `constant`
 joint. A whole number that depends on shapes is a tensor int64[1].
