@@ -232,6 +232,19 @@ class TorchTest(unittest.TestCase):
         without = [name for name, part in made.named_parameters() if part.grad is None]
         self.assertEqual(without, [])
 
+    def test_round_trip(self):
+        """The graph of a generated module has the joints, weights and layers of the graph that it was made from."""
+        module, x = Images().eval(), torch.randn(2, 3, 16, 16)
+        first = from_torch(module, x)
+        second = from_torch(to_torch(first, self.folder / "made"), x)
+        self.assertEqual([joint.optype for joint in first.joints if joint.optype != "constant"],
+                         [joint.optype for joint in second.joints if joint.optype != "constant"])
+        self.assertEqual([joint.name for joint in first.joints if "weight" in joint.weights or "mean" in joint.weights],
+                         [joint.name for joint in second.joints if "weight" in joint.weights or "mean" in joint.weights])
+        self.assertEqual(first.notes, second.notes)
+        for name, array in first.arrays.items():
+            self.assertTrue(numpy.array_equal(array, second.arrays[name]), name)
+
     def test_from_onnx(self):
         """Graphs of ONNX become modules: fused attention, recurrent layers, slopes, constant indices."""
         try:
