@@ -15,8 +15,9 @@ import json
 import os
 import shutil
 import tempfile
+import weakref
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Unpack, cast
+from typing import Any, Unpack
 
 from mscgym import process, results, serving
 from mscgym.agent import Agent
@@ -40,6 +41,14 @@ class _Room(tempfile.TemporaryDirectory[str]):
         except OSError:
             is_roomy = False
         super().__init__(prefix="mscgym_", dir=SHARED_MEMORY if is_roomy else None)
+
+
+class _Held:
+    """A folder that exists as long as this object, or until Python ends."""
+
+    def __init__(self) -> None:
+        self.path = tempfile.mkdtemp(prefix="mscgym_")
+        weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)
 
 
 def quantize(model: Any, data: Data, *, output: AnyPath | None = None, labels: Any = None, samples: int | None = None,
@@ -87,8 +96,8 @@ def quantize(model: Any, data: Data, *, output: AnyPath | None = None, labels: A
     with _Room(collected.n_bytes()) as room:
         folder = _made(workspace) if workspace else room
         path = source.save(folder, collected)
-        held = None if output or workspace else tempfile.TemporaryDirectory(prefix="mscgym_")
-        written = os.fspath(output) if output else os.path.join(held.name if held else folder, "quantized.onnx")
+        held = None if output or workspace else _Held()
+        written = os.fspath(output) if output else os.path.join(held.path if held else folder, "quantized.onnx")
         words = arguments({"inputs": collected.save(folder), "output": written,
                            "labels": collected.save_labels(folder), "target": target, "effort": effort,
                            "sites": sites, "float": float, "loss_tensors": loss_tensors, "outputs": outputs,
@@ -220,7 +229,7 @@ def search(model: Any = None, data: Data = None, *, choices: Sequence[Choice] | 
         validation: Share of the samples held back to measure the winner, or samples in any form of `data`; 0: none.
         batch: Number of samples computed together.
         workspace: Folder for all files.
-        config: A configuration to run in place of all arguments above.
+        config: A configuration to run; of the arguments above, it takes only trials and time.
         progress: As in `quantize`.
         **options: Options of the command: see mscgym.options.SearchOptions.
 
@@ -231,7 +240,10 @@ def search(model: Any = None, data: Data = None, *, choices: Sequence[Choice] | 
     """
     check_names("search", options, _keywords(search, SearchOptions))
     if config is not None:
-        return _run_search(os.fspath(config), options, progress, None, None)
+        if model is not None or data is not None:
+            raise TypeError("search() takes either a model and data, or config")
+        limits = {"trials": trials, "time": f"{time}s" if isinstance(time, (int, float)) else time}
+        return _run_search(os.fspath(config), {**limits, **options}, progress, None, None)
     source = Source(model)
     signature = source.signature() if source.is_module else source.signature
     collected = collect(data, signature, samples, labels)
@@ -277,10 +289,10 @@ def _saved(samples: Samples, folder: str, before: str) -> dict[str, str]:
     return {key: os.path.abspath(path) for key, path in paths.items() if path}
 
 
-def _run_search(config: str, options: SearchOptions, progress: bool | None, server: serving.Server | None,
+def _run_search(config: str, options: Mapping[str, Any], progress: bool | None, server: serving.Server | None,
                 metric: str | None) -> Searched:
     try:
-        words = ["search", config, *arguments(cast(Mapping[str, Any], options))]
+        words = ["search", config, *arguments(options)]
         answer = process.call(words, progress=progress, server=server)
     finally:
         if server:

@@ -15,6 +15,7 @@ import os
 import selectors
 import signal
 import subprocess
+import sys
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -22,7 +23,7 @@ from types import FrameType
 from typing import IO, Any
 
 from mscgym.errors import Error, Stopped
-from mscgym.installed import environment, program
+from mscgym.installed import FOLDER, environment, program
 from mscgym.progress import Bar
 from mscgym.serving import Connection, Server
 
@@ -98,7 +99,8 @@ class _Run:
     """A run of the program, and everything that it may ask for."""
 
     def __init__(self, arguments: Sequence[str], progress: bool | None, server: Server | None):
-        variables = {**environment(), "MSCGYM_PROGRESS": "json", "MSCGYM_PARENT": str(os.getpid()), "NO_COLOR": "1"}
+        variables = {**_runtime(), **environment(), "MSCGYM_PROGRESS": "json", "MSCGYM_PARENT": str(os.getpid()),
+                     "NO_COLOR": "1"}
         if server:
             variables["MSCGYM_BRIDGE"] = server.address
         self._bar = Bar(progress)
@@ -218,6 +220,14 @@ class _Run:
         self._answer.code = self._process.wait()
         if self._output.strip() and self._is_json:
             self._answer.value = json.loads(self._output)
+
+
+def _runtime() -> dict[str, str]:
+    """Models are measured in the runtimes of this Python. A wheel's mscgym-runtime does so by itself."""
+    path = os.path.join(os.path.dirname(os.path.realpath(program())), "mscgym-runtime")
+    is_own = path.startswith(FOLDER + os.sep)
+    is_word = " " not in sys.executable + path
+    return {"MSCGYM_RUNTIME": f"{sys.executable} {path}"} if os.path.isfile(path) and is_word and not is_own else {}
 
 
 def _read(pipe: IO[bytes]) -> bytes:

@@ -12,6 +12,8 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
+SHARE = "{desc}: {percentage:3.0f}%|{bar}| {elapsed}{postfix}"
+
 
 def _bar_class(wish: bool | None) -> Any:
     """tqdm's class; None: no bar. Without a wish, only people see bars: in notebooks and terminals."""
@@ -44,7 +46,8 @@ class Bar:
             self._wish = False if kind is None else self._wish
             if kind is None:
                 return
-            self._bar = kind(desc=state["name"], leave=False, unit="trial")
+            self._bar = kind(desc=state["name"], leave=False, unit="trial",
+                             bar_format=None if "trials" in state else SHARE)
         if "trials" in state:
             self._show_trials(state)
         else:
@@ -58,11 +61,12 @@ class Bar:
             self._bar.set_postfix_str(f"best {state['best']:.5g}", refresh=False)
 
     def _show_time(self, state: Mapping[str, Any]) -> None:
-        """Without trials the bar shows seconds."""
+        """Without trials the bar shows the share of the time."""
         elapsed = time.monotonic() - self._began
-        self._bar.unit = "s"
-        self._bar.n = round(elapsed, 1)
-        self._bar.total = round(elapsed + state["left_s"], 1) if "left_s" in state else None
+        left = state.get("left_s")
+        self._bar.bar_format = SHARE
+        self._bar.n, self._bar.total = elapsed, None if left is None else elapsed + left
+        self._bar.set_postfix_str("" if left is None else f"about {left:.0f} s left", refresh=False)
         self._bar.set_description_str(f"{state['name']}: {state['measuring']}", refresh=False)
 
     def close(self) -> None:

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import pandas
 
+FIRST = ("distill_loss", "accuracy")  # rows
+
 
 def _text(value: float | None) -> str:
     """A number as mscgym prints it; unknown numbers are "-"."""
@@ -24,13 +26,14 @@ class Table(Mapping[str, Mapping[str, float]]):
         100
         >>> print(table)
                     written  uncompressed
-        size_bytes      100           400
         accuracy      0.875             -
+        size_bytes      100           400
     """
 
     def __init__(self, columns: Mapping[str, Mapping[str, float]]):
         self._columns = {name: dict(numbers) for name, numbers in columns.items()}
-        self.rows = list(dict.fromkeys(row for numbers in self._columns.values() for row in numbers))
+        rows = dict.fromkeys(row for numbers in self._columns.values() for row in numbers)
+        self.rows = sorted(rows, key=lambda row: row not in FIRST)
 
     def __getitem__(self, plan: str) -> Mapping[str, float]:
         return self._columns[plan]
