@@ -139,8 +139,12 @@ class Source:
                             "give samples as arrays, tensors or a loader")
             return _export_module(self.model, samples, self.signature())
         except torch.onnx.errors.OnnxExporterError as error:
-            line = str(error).strip().splitlines()[0]
-            raise Error(f"torch.onnx.export cannot export {type(self.model).__name__}: {line}") from error
+            cause: BaseException = error
+            while cause.__cause__ is not None:
+                cause = cause.__cause__
+            line = (str(cause).strip().splitlines() or [""])[0]
+            raise Error(f"torch.onnx.export cannot export {type(self.model).__name__}: {type(cause).__name__}: "
+                        f"{line}") from error
 
 
 def _signature_of_forward(forward: Any) -> Signature:

@@ -245,7 +245,10 @@ class _Collector:
         return self._signature.names[0] if self._signature and self._signature.names else "input"
 
     def _split_mapping(self, batch: Mapping[str, Any]) -> tuple[dict[str, numpy.ndarray], Any]:
-        names = self.signature().names
+        signature = self.signature()
+        # A module that could compute its loss is called without labels.
+        names = [name for i, name in enumerate(signature.names)
+                 if i < signature.n_needed or name not in LABEL_KEYS]
         if not any(name in batch for name in names):
             return {}, None
         inputs = {name: to_numpy(batch[name]) for name in names if batch.get(name) is not None}

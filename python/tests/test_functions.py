@@ -108,6 +108,10 @@ class TestSamples(unittest.TestCase):
         self.expect(collect({"z": self.z, "x": self.x, "other": self.x}, self.two), x=self.x, z=self.z)
         self.expect(collect({"x": self.x, "labels": self.z}, self.one), x=self.x, labels=self.z)
         self.expect(collect({"x": [[1.0], [2.0]]}, self.one), x=[[1], [2]])
+        batch = {"x": self.x, "labels": self.z}
+        self.expect(collect(batch, Signature(["x", "labels"], 0)), x=self.x, labels=self.z)
+        found = collect(batch, Signature(["x", "labels"], 2))
+        self.assertEqual(list(found.inputs), ["x", "labels"])
         with self.assertRaisesRegex(TypeError, "none of the model's inputs, x"):
             collect({"y": self.x}, self.one)
 
