@@ -19,6 +19,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import textwrap
 import time
 
 if sys.version_info < (3, 11):
@@ -500,6 +501,18 @@ class TestShown(InFolder):
             bar.show({"name": "a", "trials": 1})
             bar.close()
         self.assertEqual(shown.getvalue(), "")
+
+    def test_code_of_the_guide(self):
+        with open(os.path.join(HERE, "..", "..", "docs", "python.md"), encoding="utf-8") as file:
+            section = file.read().split("\n## One line\n")[1].split("\n## ")[0]
+        blocks = re.findall(r"(?:^    .*\n|^\n(?=    ))+", section, re.M)
+        code = [textwrap.dedent(block) for block in blocks if "import mscgym" in block]
+        self.assertEqual(len(code), 3)
+        for block in code:
+            if "torch" in block and not (importlib.util.find_spec("torch") and importlib.util.find_spec("onnxscript")):
+                continue
+            done = python(block)
+            self.assertEqual(done.returncode, 0, done.stderr)
 
     def test_examples_of_the_documentation(self):
         for module in functions, table, models:
