@@ -30,6 +30,8 @@ from mscgym.samples import Data, Samples, collect, read_safetensors
 
 SHARED_MEMORY = "/dev/shm"
 MAXIMISED = ("accuracy",)  # metrics of the program for which a bound is a minimum
+AnyNumber = float | str
+DROPS = ("_drop_ratio", "_drop")  # ends of the names of bounds relative to the float model
 
 
 class _Room(tempfile.TemporaryDirectory[str]):
@@ -54,8 +56,8 @@ class _Held:
 def quantize(model: Any, data: Data, *, output: AnyPath | None = None, labels: Any = None, samples: int | None = None,
              target: str | None = None, effort: str | None = None, sites: str | None = None, float: int | None = None,
              loss_tensors: str | Sequence[str] | None = None, outputs: str | Sequence[str] | None = None,
-             exclude: str | Sequence[str] | None = None, batch: int | None = None, atol: str | None = None,
-             workspace: AnyPath | None = None, progress: bool | None = None,
+             exclude: str | Sequence[str] | None = None, batch: int | None = None, atol: AnyNumber | None = None,
+             accuracy_drop: AnyNumber | None = None, workspace: AnyPath | None = None, progress: bool | None = None,
              **options: Unpack[ModelOptions]) -> Quantized:
     """Makes the best 8-bit model that needs no search: `mscgym quantize`.
 
@@ -81,12 +83,14 @@ def quantize(model: Any, data: Data, *, output: AnyPath | None = None, labels: A
         exclude: Patterns of tensors that stay float.
         batch: Number of samples that run together. Default: from the model's shapes.
         atol: Largest difference between a backend and the reference kernels; default 0.001.
+        accuracy_drop: Write only a plan whose accuracy is at most so much below the float model's, such as 0.01.
         workspace: Folder for the exported model and the samples, which are kept there. Default: a temporary one.
         progress: True or False: show a bar of tqdm, or none. Default: in notebooks and terminals, if tqdm is there.
         **options: device, isa, threads, memory, bind: see mscgym.options.ModelOptions.
 
     Raises:
-        Error: The program refused the model, the samples or an option.
+        Error: The program refused the model, the samples or an option. If no plan keeps `accuracy_drop`, `result`
+            has the plans.
         TypeError: An option or a form of data is unknown.
         Stopped: Ctrl-C stopped the program; nothing was written.
     """
@@ -101,9 +105,14 @@ def quantize(model: Any, data: Data, *, output: AnyPath | None = None, labels: A
         words = arguments({"inputs": collected.save(folder), "output": written,
                            "labels": collected.save_labels(folder), "target": target, "effort": effort,
                            "sites": sites, "float": float, "loss_tensors": loss_tensors, "outputs": outputs,
-                           "exclude": exclude, "batch": batch, "atol": atol, **options})
+                           "exclude": exclude, "batch": batch, "atol": atol, "accuracy_drop": accuracy_drop, **options})
         answer = process.call(["quantize", path, *words], progress=progress)
-    return results.quantized(answer.value, answer.lines, held)
+    result = results.quantized(answer.value, answer.lines, held)
+    if answer.code != 0:
+        error = process.failed(["quantize"], answer)
+        error.result = result
+        raise error
+    return result
 
 
 def _keywords(function: Callable[..., Any], options: type[Any]) -> list[str]:
@@ -119,7 +128,7 @@ def _made(folder: AnyPath) -> str:
 # ---- Searches -----------------------------------------------------------------------------------------
 
 Choice = int | float | str | Mapping[str, Any]
-Bound = float | Mapping[str, float]
+Bound = float | Mapping[str, Any]
 
 
 def _choice(choice: Choice) -> Mapping[str, Any]:
@@ -141,18 +150,23 @@ class _Goal:
         self._is_maximised = maximise
 
     def _named(self, name: str) -> str:
-        return "command" if name == self.name else name
+        for end in ("", *DROPS):
+            if self.name and name == self.name + end:
+                return "command" + end
+        return name
 
     def objectives(self, names: str | Sequence[str] | None, bounds: Mapping[str, Any]) -> list[str] | None:
         if names is None:
             return ["command"] if self.name and self.name not in bounds else None
         return [self._named(name) for name in ([names] if isinstance(names, str) else names)]
 
-    def bounds(self, bounds: Mapping[str, Bound]) -> dict[str, Mapping[str, float]]:
-        out = {}
+    def bounds(self, bounds: Mapping[str, Bound]) -> dict[str, Bound]:
+        out: dict[str, Bound] = {}
         for name, bound in bounds.items():
             is_least = self._is_maximised if name == self.name else name in MAXIMISED
-            out[self._named(name)] = bound if isinstance(bound, Mapping) else {"min" if is_least else "max": bound}
+            if not isinstance(bound, Mapping) and not name.endswith(DROPS):
+                bound = {"min" if is_least else "max": bound}
+            out[self._named(name)] = bound
         return out
 
 
@@ -208,7 +222,8 @@ def search(model: Any = None, data: Data = None, *, choices: Sequence[Choice] | 
         choices: What a tensor can get: bits, "float", "float16", a density below 2, a pattern such as "2:4", or an
             object of a configuration, such as {"bits": 4, "rounding": "descent", "correct": "affine"}.
         bounds: Limits by metric: {"size_ratio": 0.2, "accuracy": {"min": 0.9}}. A number is the largest value or,
-            for a metric that is maximised, the smallest.
+            for a metric that is maximised, the smallest. METRIC_drop limits how much worse than the float model's
+            a metric may be: {"accuracy_drop": 0.01}.
         objectives: Metrics to improve; default "distill_loss" or, without a bound on it, `metric`.
         trials: Number of trials, without uniform plans.
         time: Time over all calls: seconds, or a text such as "8h".

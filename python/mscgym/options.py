@@ -35,6 +35,7 @@ class SearchOptions(ModelOptions, total=False):
     """Further options of a search; as the command line's options of these names.
 
     Attributes:
+        accuracy_drop: Largest drop of the accuracy, for all searches of a configuration.
         restart: Start over, and keep the old record under another name.
         baseline: "uniform", or "greedy" to compare with a greedy search, too.
         warm_from: Records or strategy files from whose points the search starts.
@@ -47,6 +48,7 @@ class SearchOptions(ModelOptions, total=False):
         serve, port: Serve a page that follows the search.
         on_improve, on_end: Programs to run at an improvement and at the end: a path, or a list of words.
     """
+    accuracy_drop: float
     restart: bool
     baseline: str
     warm_from: AnyPath | Sequence[AnyPath]

@@ -40,11 +40,11 @@ class Result(os.PathLike[str]):
         """The compressed model.
 
         Raises:
-            Error: There is none, because no trial of the search meets every bound.
+            Error: There is none, because nothing meets every bound.
         """
         if self._model is None:
-            raise Error(f"{self.record.path if self.record else 'search'}: there is no model: no trial meets every "
-                        "bound, or nothing was measured")
+            where = self.record.path if self.record else "result"
+            raise Error(f"{where}: there is no model: nothing meets every bound, or nothing was measured")
         return self._model
 
     @property
@@ -153,7 +153,7 @@ def quantized(report: Mapping[str, Any], log: Sequence[str], held: object) -> Qu
     names = {"validation": "held_back"}
     table = Table({name: _numbers(plan, names) for name, plan in columns.items()})
     plan = {key: best[key] for key in ("weights", "activations", "float", "improved")}
-    return Quantized(Model(report["model"], held), table, plan, report, log)
+    return Quantized(Model(report["model"], held) if "model" in report else None, table, plan, report, log)
 
 
 def searched(report: Mapping[str, Any], log: Sequence[str], metric: str | None) -> Searched:

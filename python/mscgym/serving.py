@@ -19,6 +19,7 @@ from mscgym.installed import FOLDER
 from mscgym.protocol import plain
 
 BRIDGE = os.path.join(FOLDER, "bridge.py")
+LONGEST_FOLDER = 70
 
 
 def command(role: str, *words: str) -> list[str]:
@@ -69,7 +70,9 @@ class Server:
         self.agent = agent
         self.measure = measure or (lambda path: float("nan"))
         self._pristine = self._copy() if agent else None
-        self._folder = tempfile.TemporaryDirectory(prefix="mscgym_")  # a short path, as sockets need
+        # Addresses of sockets are short.
+        is_long = len(tempfile.gettempdir()) > LONGEST_FOLDER
+        self._folder = tempfile.TemporaryDirectory(prefix="mscgym_", dir="/tmp" if is_long else None)
         self.address = os.path.join(self._folder.name, "bridge")
         self.listener = socket.socket(socket.AF_UNIX)
         self.listener.bind(self.address)

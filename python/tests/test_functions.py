@@ -27,6 +27,7 @@ if sys.version_info < (3, 11):
     sys.exit(0)
 try:
     import unittest
+    from unittest import mock
 
     import numpy
 except ImportError as error:
@@ -252,11 +253,14 @@ class TestQuantize(InFolder):
         self.assertFalse(path.exists())
 
     def test_leaves_nothing_else(self):
-        before = set(os.listdir(tempfile.gettempdir())), set(os.listdir(functions.SHARED_MEMORY))
-        mscgym.quantize("digits.onnx", self.image, effort="fast", output="small.onnx", progress=False)
-        after = set(os.listdir(tempfile.gettempdir())), set(os.listdir(functions.SHARED_MEMORY))
-        own = [name for now, then in zip(after, before) for name in now - then if name.startswith("mscgym_")]
-        self.assertEqual(own, [])
+        for name in "temporary", "memory":
+            os.mkdir(name)
+        with (mock.patch.object(tempfile, "tempdir", os.path.abspath("temporary")),
+              mock.patch.object(functions, "SHARED_MEMORY", os.path.abspath("memory"))):
+            mscgym.quantize("digits.onnx", self.image, effort="fast", output="small.onnx", progress=False)
+            mscgym.run("digits.onnx", self.image, progress=False)
+            mscgym.search("digits.onnx", self.image, choices=[8, 4], trials=2, metric=numpy.std, **SMALL)
+        self.assertEqual(os.listdir("temporary") + os.listdir("memory"), [])
 
     def test_says_the_program_s_line(self):
         with self.assertRaisesRegex(mscgym.Error, '^quantize: --target: unknown target "x"') as caught:
@@ -405,6 +409,17 @@ class TestSearch(InFolder):
         self.assertEqual(len(result.record), 8)
         estimate = self.search(dry_run=True).estimate
         self.assertEqual((estimate["space_points"], estimate["calibration_samples"]), (6561, 205))
+
+    def test_goals(self):
+        goal = functions._Goal(margin, True)
+        found = goal.bounds({"size_ratio": 0.2, "accuracy": 0.9, "margin": 3, "margin_drop": 0.1, "accuracy_drop": 0.01,
+                             "macs": {"max": 5}})
+        self.assertEqual(found, {"size_ratio": {"max": 0.2}, "accuracy": {"min": 0.9}, "command": {"min": 3},
+                                 "command_drop": 0.1, "accuracy_drop": 0.01, "macs": {"max": 5}})
+        self.assertEqual(goal.objectives(None, {}), ["command"])
+        self.assertIsNone(goal.objectives(None, {"margin": 3}))
+        self.assertEqual(goal.objectives("margin", {}), ["command"])
+        self.assertIsNone(functions._Goal(None, False).objectives(None, {}))
 
     def test_prune(self):
         result = mscgym.prune("digits.onnx", self.image, density=0.5, batch=64, progress=False)
