@@ -244,7 +244,8 @@ def search(model: Any = None, data: Data = None, *, choices: Sequence[Choice] | 
         validation: Share of the samples held back to measure the winner, or samples in any form of `data`; 0: none.
         batch: Number of samples computed together.
         workspace: Folder for all files.
-        config: A configuration to run; of the arguments above, it takes only trials and time.
+        config: A configuration to run; of the arguments above, it takes only trials and time. The result is that
+            of its last search.
         progress: As in `quantize`.
         **options: Options of the command: see mscgym.options.SearchOptions.
 

@@ -109,7 +109,9 @@ class Samples:
 
 
 def write_safetensors(path: str, arrays: Mapping[str, Sequence[numpy.ndarray]]) -> None:
-    """Writes arrays, each given as chunks along its first axis."""
+    """Writes arrays, each given as chunks along its first axis. An existing file is replaced at once, because
+    another process may be reading it.
+    """
     import numpy
 
     header: dict[str, Any] = {}
@@ -124,11 +126,12 @@ def write_safetensors(path: str, arrays: Mapping[str, Sequence[numpy.ndarray]]) 
         header[name] = {"dtype": SAFETENSORS_TYPES[dtype.name], "shape": shape, "data_offsets": [begin, end]}
     text = json.dumps(header).encode()
     text += b" " * (-len(text) % 8)
-    with open(path, "wb") as file:
+    with open(path + ".part", "wb") as file:
         file.write(len(text).to_bytes(8, "little") + text)
         for name, chunks in arrays.items():
             for chunk in chunks:
-                file.write(numpy.ascontiguousarray(chunk, types[name]).data.cast("B"))
+                file.write(numpy.ascontiguousarray(chunk, types[name]).reshape(-1).view(numpy.uint8).data)
+    os.replace(path + ".part", path)
 
 
 def read_safetensors(path: str) -> dict[str, numpy.ndarray]:

@@ -155,7 +155,7 @@ class TestSamples(unittest.TestCase):
 
     def test_a_file_of_safetensors_has_all_types(self):
         arrays = {name: numpy.arange(6).astype(name).reshape(3, 2) for name in samples.SAFETENSORS_TYPES}
-        arrays["number"] = numpy.array(2.5)
+        arrays |= {"number": numpy.array(2.5), "empty": numpy.zeros((0, 3)), "turned": numpy.arange(6.0).reshape(2, 3).T}
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "a.safetensors")
             chunks = {name: [a[:1], a[1:]] if a.ndim else [a] for name, a in arrays.items()}
@@ -459,7 +459,7 @@ class TestEnds(InFolder):
 
     def start(self, trials, workspace):
         process = subprocess.Popen([sys.executable, "-c", SLOW, str(trials), workspace], stdout=subprocess.PIPE,
-                                   stderr=subprocess.PIPE, text=True)
+                                   stderr=subprocess.PIPE, text=True, env={**os.environ, "TMPDIR": self.folder})
         self.addCleanup(process.communicate)
         self.addCleanup(process.kill)
         record = os.path.join(workspace, "quantize_0.jsonl")
