@@ -7,11 +7,12 @@ program, too. docs/python.md is the guide.
 from mscgym.agent import Agent, Proposal
 from mscgym.environment import Environment, Failed
 from mscgym.errors import Error, Stopped
-from mscgym.functions import bench, prune, quantize, report, run, search
+from mscgym.functions import bench, quantize, report, run
 from mscgym.installed import get_include, program
 from mscgym.models import Model
 from mscgym.record import Record, RecordError, Trial
 from mscgym.results import Bench, Quantized, Report, Result, Searched
+from mscgym.searches import prune, search
 from mscgym.space import Bound, Cost, Factor, Goal, Metric, Outcome, Space, Task, Term
 
 __all__ = ["Agent", "Bench", "Bound", "Cost", "Environment", "Error", "Factor", "Failed", "Goal", "Metric", "Model",

@@ -6,12 +6,14 @@
 from __future__ import annotations
 
 import difflib
+import inspect
 import json
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypedDict
 
 AnyPath = str | os.PathLike[str]
+AnyNumber = float | str
 
 
 class ModelOptions(TypedDict, total=False):
@@ -68,6 +70,11 @@ class SearchOptions(ModelOptions, total=False):
     port: int
     on_improve: AnyPath | Sequence[str]
     on_end: AnyPath | Sequence[str]
+
+
+def keywords(function: Callable[..., Any], options: type[Any]) -> list[str]:
+    """All keyword arguments of a function with these further options."""
+    return [*inspect.signature(function).parameters, *options.__annotations__]
 
 
 def check_names(function: str, options: Mapping[str, Any], known: Iterable[str]) -> None:

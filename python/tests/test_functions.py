@@ -50,7 +50,7 @@ os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
 sys.dont_write_bytecode = True
 
 import mscgym  # noqa: E402
-from mscgym import functions, models, options, progress, samples, table  # noqa: E402
+from mscgym import folders, functions, options, progress, safetensors, samples, searches, table  # noqa: E402
 from mscgym.samples import Signature, collect  # noqa: E402
 
 MSCGYM = mscgym.program()
@@ -154,12 +154,12 @@ class TestSamples(unittest.TestCase):
                 collect(data, self.one)
 
     def test_a_file_of_safetensors_has_all_types(self):
-        arrays = {name: numpy.arange(6).astype(name).reshape(3, 2) for name in samples.SAFETENSORS_TYPES}
+        arrays = {name: numpy.arange(6).astype(name).reshape(3, 2) for name in safetensors.TYPES}
         arrays |= {"number": numpy.array(2.5), "empty": numpy.zeros((0, 3)), "turned": numpy.arange(6.0).reshape(2, 3).T}
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "a.safetensors")
             chunks = {name: [a[:1], a[1:]] if a.ndim else [a] for name, a in arrays.items()}
-            samples.write_safetensors(path, chunks)
+            safetensors.write_safetensors(path, chunks)
             with open(path, "rb") as file:
                 content = file.read()
             n = int.from_bytes(content[:8], "little")
@@ -169,7 +169,7 @@ class TestSamples(unittest.TestCase):
                 begin, end = header[name]["data_offsets"]
                 self.assertEqual(content[8 + n + begin:8 + n + end], array.tobytes())
                 self.assertEqual(header[name]["shape"], list(array.shape))
-            read = samples.read_safetensors(path)
+            read = safetensors.read_safetensors(path)
         for name, array in arrays.items():
             numpy.testing.assert_array_equal(read[name], array)
             self.assertEqual(read[name].dtype, array.dtype)
@@ -177,7 +177,7 @@ class TestSamples(unittest.TestCase):
     def test_samples_of_different_shapes_have_arrays_of_their_own(self):
         found = collect([self.x[:, :3], self.x[:2]], self.one)
         with tempfile.TemporaryDirectory() as folder:
-            read = samples.read_safetensors(found.save(folder))
+            read = safetensors.read_safetensors(found.save(folder))
             self.assertEqual([read[f"x/{i}"].shape for i in range(8)], [(1, 3)] * 6 + [(1, 4)] * 2)
 
 
@@ -204,10 +204,10 @@ class TestOptions(unittest.TestCase):
     def test_are_all_that_the_commands_have(self):
         basic = {"json", "quiet", "log_level", "color", "help", "allow_plugins"}
         renamed = {"inputs": "data", "input": "data", "tensor": "tensors", "repeat": "data"}
-        searches = set(functions._keywords(mscgym.search, options.SearchOptions))
+        searches = set(options.keywords(mscgym.search, options.SearchOptions))
         models_ = options.ModelOptions
-        for command, known in (("quantize", functions._keywords(mscgym.quantize, models_)), ("search", searches),
-                               ("run", functions._keywords(mscgym.run, models_)),
+        for command, known in (("quantize", options.keywords(mscgym.quantize, models_)), ("search", searches),
+                               ("run", options.keywords(mscgym.run, models_)),
                                ("bench", list(inspect.signature(mscgym.bench).parameters))):
             text = said(command, "--help")
             flags = {name.replace("-", "_") for name in re.findall(r"^  (?:-\w, |    )--([a-z-]+)", text, re.M)}
@@ -256,7 +256,7 @@ class TestQuantize(InFolder):
         for name in "temporary", "memory":
             os.mkdir(name)
         with (mock.patch.object(tempfile, "tempdir", os.path.abspath("temporary")),
-              mock.patch.object(functions, "SHARED_MEMORY", os.path.abspath("memory"))):
+              mock.patch.object(folders, "SHARED_MEMORY", os.path.abspath("memory"))):
             mscgym.quantize("digits.onnx", self.image, effort="fast", output="small.onnx", progress=False)
             mscgym.run("digits.onnx", self.image, progress=False)
             mscgym.search("digits.onnx", self.image, choices=[8, 4], trials=2, metric=numpy.std, **SMALL)
@@ -402,7 +402,7 @@ class TestSearch(InFolder):
             self.search(bounds={"size_ratio": 0.001}, workspace="other")
 
     def test_choices_and_configurations(self):
-        self.assertEqual([functions._choice(c) for c in (8, 0.5, 1.0, "float", "float16", "2:4", {"bits": 3})],
+        self.assertEqual([searches._choice(c) for c in (8, 0.5, 1.0, "float", "float16", "2:4", {"bits": 3})],
                          [{"bits": 8}, {"density": 0.5}, {"density": 1.0}, {"float": True}, {"type": "float16"},
                           {"pattern": "2:4"}, {"bits": 3}])
         result = mscgym.search(config="digits.json", trials=5, progress=False)
@@ -411,7 +411,7 @@ class TestSearch(InFolder):
         self.assertEqual((estimate["space_points"], estimate["calibration_samples"]), (6561, 205))
 
     def test_goals(self):
-        goal = functions._Goal(margin, True)
+        goal = searches._Goal(margin, True)
         found = goal.bounds({"size_ratio": 0.2, "accuracy": 0.9, "margin": 3, "margin_drop": 0.1, "accuracy_drop": 0.01,
                              "macs": {"max": 5}})
         self.assertEqual(found, {"size_ratio": {"max": 0.2}, "accuracy": {"min": 0.9}, "command": {"min": 3},
@@ -419,7 +419,7 @@ class TestSearch(InFolder):
         self.assertEqual(goal.objectives(None, {}), ["command"])
         self.assertIsNone(goal.objectives(None, {"margin": 3}))
         self.assertEqual(goal.objectives("margin", {}), ["command"])
-        self.assertIsNone(functions._Goal(None, False).objectives(None, {}))
+        self.assertIsNone(searches._Goal(None, False).objectives(None, {}))
 
     def test_prune(self):
         result = mscgym.prune("digits.onnx", self.image, density=0.5, batch=64, progress=False)
@@ -530,7 +530,7 @@ class TestShown(InFolder):
             self.assertEqual(done.returncode, 0, done.stderr)
 
     def test_examples_of_the_documentation(self):
-        for module in functions, table, models:
+        for module in functions, searches, table:
             found = doctest.testmod(module)
             self.assertEqual(found.failed, 0, module.__name__)
 
