@@ -242,7 +242,8 @@ def _as_batch(item: Any) -> Any:
     return numpy.asarray([item])
 
 
-def collect(data: Data, signature: Signature | Callable[[], Signature], n: int | None = None, labels: Any = None) -> Samples:
+def collect(data: Data, signature: Signature | Callable[[], Signature], n: int | None = None,
+            labels: Any = None) -> Samples:
     """Collects samples.
 
     Args:

@@ -155,7 +155,8 @@ class TestSamples(unittest.TestCase):
 
     def test_a_file_of_safetensors_has_all_types(self):
         arrays = {name: numpy.arange(6).astype(name).reshape(3, 2) for name in safetensors.TYPES}
-        arrays |= {"number": numpy.array(2.5), "empty": numpy.zeros((0, 3)), "turned": numpy.arange(6.0).reshape(2, 3).T}
+        arrays |= {"number": numpy.array(2.5), "empty": numpy.zeros((0, 3)),
+                   "turned": numpy.arange(6.0).reshape(2, 3).T}
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "a.safetensors")
             chunks = {name: [a[:1], a[1:]] if a.ndim else [a] for name, a in arrays.items()}
