@@ -190,7 +190,7 @@ static void tell_end(const struct msc_cli_call *call, const struct msc_config *c
     const char *record = NULL;
     const cJSON *report = NULL;
     struct msc_str path = {0}; // quoted for a shell command
-    bool is_left_out = false; // every plan within the bounds breaks one on the validation samples
+    bool is_left_out = false;  // every plan within the bounds breaks one on the validation samples
     cJSON_ArrayForEach(report, result->reports) {
         record = msc_json_text_of(report, "record") ? msc_json_text_of(report, "record") : record;
         is_left_out =
