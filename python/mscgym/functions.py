@@ -60,8 +60,7 @@ def quantize(model: Any, data: Data, *, output: AnyPath | None = None, labels: A
         **options: device, isa, threads, memory, bind: see mscgym.options.ModelOptions.
 
     Raises:
-        Error: The program refused the model, the samples or an option. If no plan keeps `accuracy_drop`, `result`
-            has the plans.
+        Error: The program refused the model, the samples or an option, or no plan keeps `accuracy_drop`.
         TypeError: An option or a form of data is unknown.
         Stopped: Ctrl-C stopped the program; nothing was written.
     """
@@ -78,12 +77,7 @@ def quantize(model: Any, data: Data, *, output: AnyPath | None = None, labels: A
                            "sites": sites, "float": float, "loss_tensors": loss_tensors, "outputs": outputs,
                            "exclude": exclude, "batch": batch, "atol": atol, "accuracy_drop": accuracy_drop, **options})
         answer = process.call(["quantize", path, *words], progress=progress)
-    result = results.quantized(answer.value, answer.lines, held)
-    if answer.code != 0:
-        error = process.failed(["quantize"], answer)
-        error.result = result
-        raise error
-    return result
+    return results.quantized(answer.value, answer.lines, held)
 
 
 def run(model: Any, data: Data, *, strategy: AnyPath | None = None, tensors: str | Sequence[str] | None = None,

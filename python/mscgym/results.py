@@ -153,7 +153,7 @@ def quantized(report: Mapping[str, Any], log: Sequence[str], held: object) -> Qu
     names = {"validation": "held_back"}
     table = Table({name: _numbers(plan, names) for name, plan in columns.items()})
     plan = {key: best[key] for key in ("weights", "activations", "float", "improved")}
-    return Quantized(Model(report["model"], held) if "model" in report else None, table, plan, report, log)
+    return Quantized(Model(report["model"], held), table, plan, report, log)
 
 
 def searched(report: Mapping[str, Any], log: Sequence[str], metric: str | None) -> Searched:

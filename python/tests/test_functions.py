@@ -242,6 +242,13 @@ class TestQuantize(InFolder):
         self.assertIn("held_back.distill_loss", str(result))
         self.assertIn("<td>size_bytes</td>", result._repr_html_())
 
+    def test_bounds_the_drop_of_the_accuracy(self):
+        data = (self.image, self.labels)
+        result = mscgym.quantize("digits.onnx", data, effort="fast", accuracy_drop=0.01, progress=False)
+        self.assertLessEqual(result.metrics["held_back.accuracy_drop"], 0.01)
+        with self.assertRaisesRegex(mscgym.Error, "--accuracy-drop is"):
+            mscgym.quantize("digits.onnx", data, accuracy_drop=2)
+
     def test_keeps_a_temporary_file_as_long_as_the_result(self):
         result = mscgym.quantize("digits.onnx", self.image, effort="fast", samples=50, progress=False)
         self.assertEqual(result.report["samples"] + result.report["held_back"], 50)
@@ -401,6 +408,11 @@ class TestSearch(InFolder):
             result.save("x.onnx")
         with self.assertRaisesRegex(mscgym.Error, "no choice can meet max 0.001"):
             self.search(bounds={"size_ratio": 0.001}, workspace="other")
+
+    def test_bounds_by_drop(self):
+        result = self.search(bounds={"accuracy_drop": 0.01}, objectives="size_bytes", labels=self.labels)
+        self.assertGreaterEqual(result.metrics["accuracy"], result.table["uncompressed"]["accuracy"] - 0.01)
+        self.assertLess(result.metrics["size_bytes"], result.table["uniform 8"]["size_bytes"])
 
     def test_choices_and_configurations(self):
         self.assertEqual([searches._choice(c) for c in (8, 0.5, 1.0, "float", "float16", "2:4", {"bits": 3})],
