@@ -20,11 +20,17 @@
 
 #include "kernels/cpu/simd_indirect_ends.h"
 
+#ifdef __aarch64__
+#include "kernels/cpu/simd_neon_windows.h"
+#endif
+
 // ---- Weights ----------------------------------------------------------------------------------
 
-static int64_t round_up(int64_t n, int64_t unit) {
+static inline int64_t round_up(int64_t n, int64_t unit) {
     return (n + unit - 1) / unit * unit;
 }
+
+#ifndef MSC_VECTOR_BYTES_ONLY
 
 static size_t packed_bytes(int64_t channels, int64_t n_runs, int64_t depth) {
     return (size_t)(round_up(channels, LANES) * n_runs * round_up(depth, GROUP));
@@ -96,6 +102,8 @@ static void pack_rows(void *packed, const void *rows, int64_t channels, int64_t 
     }
 }
 
+#endif
+
 static size_t scratch_bytes(int64_t n_runs, int64_t depth) {
     (void)n_runs;
     (void)depth;
@@ -103,6 +111,21 @@ static size_t scratch_bytes(int64_t n_runs, int64_t depth) {
 }
 
 // ---- Tiles ------------------------------------------------------------------------------------
+
+#ifndef __aarch64__
+
+// The bytes of a vector of channels in packed weights.
+static int64_t vector_bytes(enum operands operands, int64_t n_runs, int64_t depth) {
+    (void)operands;
+    return n_runs * round_up(depth, GROUP) / GROUP * VECTOR;
+}
+
+// What sums begin with.
+VECTOR_INLINE vint first_sums(enum operands operands, const struct block *b) {
+    (void)operands;
+    (void)b;
+    return vi_set(0);
+}
 
 VECTOR_INLINE vint add_group(enum operands operands, vint sum, int32_t group, vint y) {
     vint x = vi_set(group);
@@ -155,6 +178,8 @@ VECTOR_INLINE void add_windows(enum operands operands, vint s[], int n, int vect
     }
 }
 
+#endif
+
 // Multiplies n windows from `at` on with all vectors of a block.
 VECTOR_INLINE void run_tile(enum operands operands, enum kind kind, int n, int vectors,
                             const struct block *b, int64_t at) {
@@ -163,7 +188,7 @@ VECTOR_INLINE void run_tile(enum operands operands, enum kind kind, int n, int v
         announce_epilogue(n, vectors, b, at);
     }
     UNROLL for (int c = 0; c < vectors; c++) {
-        s[c] = vi_set(0);
+        s[c] = first_sums(operands, b);
         if (operands == OF_BYTES && kind != SUMS) {
             s[c] = vi_subtract(s[c], vi_load(b->offsets + c * LANES));
         }
@@ -178,6 +203,12 @@ VECTOR_INLINE void run_tile(enum operands operands, enum kind kind, int n, int v
         vi_keep(&s[i]);
     }
     __asm__("" : "+r"(b), "+r"(at));
+#ifdef __aarch64__
+    if (kind == BYTES) {
+        quantize_windows(operands, s, n, b, at);
+        return;
+    }
+#endif
     finish_windows(operands, kind, s, n, vectors, b, at);
 }
 
@@ -225,14 +256,18 @@ DEFINE_BLOCKS(OF_BYTES, SUMS)
 DEFINE_BLOCKS(OF_BYTES, FLOATS)
 DEFINE_BLOCKS(OF_BYTES, BYTES)
 DEFINE_BLOCKS(OF_BYTES, ANY)
+#ifndef MSC_VECTOR_BYTES_ONLY
 DEFINE_BLOCKS(OF_FLOATS, SUMS)
 DEFINE_BLOCKS(OF_FLOATS, FLOATS)
 DEFINE_BLOCKS(OF_FLOATS, BYTES)
 DEFINE_BLOCKS(OF_FLOATS, ANY)
+#endif
 
 static const block_function *const blocks[][KIND_COUNT] = {
     [OF_BYTES] = {OF_BYTES_SUMS, OF_BYTES_FLOATS, OF_BYTES_BYTES, OF_BYTES_ANY},
+#ifndef MSC_VECTOR_BYTES_ONLY
     [OF_FLOATS] = {OF_FLOATS_SUMS, OF_FLOATS_FLOATS, OF_FLOATS_BYTES, OF_FLOATS_ANY},
+#endif
 };
 
 // The number of windows whose bytes and results fit the first-level cache. The bytes are read again
@@ -246,12 +281,12 @@ static int64_t windows_at_once(const struct msc_simd_indirect *w) {
 VECTOR_TARGET static void run_all(enum operands operands, struct block *b, void *sums) {
     const struct msc_simd_indirect *w = b->w;
     int64_t n = count_vectors(w->channels), at_once = windows_at_once(w);
-    int64_t vector_bytes = w->n_runs * round_up(w->depth, GROUP) / GROUP * VECTOR;
+    int64_t step = vector_bytes(operands, w->n_runs, w->depth);
     for (b->begin = 0; b->begin < w->n; b->begin = b->end) {
         b->end = b->begin + at_once < w->n ? b->begin + at_once : w->n;
         for (int64_t v = 0; v < n; v += b->vectors) {
             enter_block(b, v, sums);
-            b->weights = (const char *)w->weights + v * vector_bytes;
+            b->weights = (const char *)w->weights + v * step;
             b->ahead = v == 0 && w->n > MOST_WINDOWS ? w->at[MOST_WINDOWS] - w->at[0] : 0;
             blocks[operands][b->kind][b->vectors - 1](b);
         }
@@ -267,6 +302,8 @@ VECTOR_TARGET static void multiply(enum operands operands, void *sums,
     run_all(operands, &b, sums);
 }
 
+#ifndef MSC_VECTOR_BYTES_ONLY
+
 static void multiply_floats(void *sums, const struct msc_simd_indirect *w) {
     multiply(OF_FLOATS, sums, w, NULL);
 }
@@ -275,5 +312,7 @@ static void multiply_floats_epilogue(const struct msc_simd_indirect *w,
                                      const struct msc_simd_epilogue *epilogue) {
     multiply(OF_FLOATS, NULL, w, epilogue);
 }
+
+#endif
 
 #endif
