@@ -9,6 +9,8 @@ extern const struct msc_simd_product msc_simd__avx512_bytes, msc_simd__avx512_fl
     msc_simd__tiles;
 extern const struct msc_simd_product msc_simd__avx2_bytes, msc_simd__avx2_floats;
 extern const struct msc_simd_winograd msc_simd__avx512_winograd, msc_simd__avx2_winograd;
+extern const struct msc_simd msc_simd__neon, msc_simd__neon_dotprod, msc_simd__neon_i8mm;
+extern const struct msc_simd_product msc_simd__neon_bytes, msc_simd__neon_floats;
 
 // ---- simd_avx2_transpose.c --------------------------------------------------------------------
 
