@@ -15,7 +15,7 @@ import torch
 from torch import nn
 
 from mscgym.torch.calls import Call, Place, Slot, record, tensors_of
-from mscgym.torch.program import Network, compute
+from mscgym.torch.program import Network, compute, varying
 
 _TOLERANCE = 1e-3  # relative root mean square
 _NORMS = (nn.modules.batchnorm._BatchNorm,)
@@ -56,7 +56,7 @@ class Match:
 
     def operands(self, tensor: str, joint: str) -> list[Slot]:
         """Where calls of a joint read a tensor."""
-        value, slots = self.values[tensor], []
+        value, slots = self.values.get(tensor, torch.empty(0)), []
         for made in self.joints.get(joint, []):
             for i, operand in enumerate(made.operands):
                 if operand.numel() == value.numel() and _is_close(operand.reshape(value.shape), value):
@@ -91,8 +91,8 @@ def match(module: nn.Module, args: Sequence[torch.Tensor], network: Network, fol
     calls, outputs = record(module, args)
     if len(args) != len(network.inputs):
         raise MatchError(f"{network.path} has {len(network.inputs)} inputs, the module was given {len(args)}")
-    arrays = compute(network, {name: a.numpy() for name, a in zip(network.inputs, args, strict=True)},
-                     [t for t in network.tensors if not _is_input(network, t)], folder)
+    feeds = {name: a.numpy() for name, a in zip(network.inputs, args, strict=True)}
+    arrays = compute(network, feeds, varying(network, feeds, folder), folder)
     values = {name: torch.from_numpy(array.copy()) for name, array in arrays.items()}
     for name, out in zip(network.outputs, tensors_of(outputs), strict=False):
         if name in values and _distance(values[name], out.detach()) > _TOLERANCE:
@@ -105,10 +105,6 @@ def match(module: nn.Module, args: Sequence[torch.Tensor], network: Network, fol
         values[joint["outputs"][0]["name"]] = args[i]
     weights = _match_weights(module, network, calls)
     return Match(network, calls, results, weights, _match_joints(module, network, calls, results, weights), values)
-
-
-def _is_input(network: Network, tensor: str) -> bool:
-    return any(j["optype"] == "input" and j["outputs"][0]["name"] == tensor for j in network.joints)
 
 
 def _match_results(network: Network, values: dict[str, torch.Tensor], calls: list[Call],

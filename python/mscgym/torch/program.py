@@ -57,9 +57,25 @@ def read_network(path: str, folder: str) -> Network:
     with open(graph, encoding="utf-8") as file:
         value = json.load(file)
     weights = os.path.join(folder, "graph.safetensors")
-    aliases = {t["name"]: t.get("alias") or t["name"] for node in value["nodes"] for t in node["outputs"]}
-    return Network(path, value["nodes"], [aliases[name] for name in value["inputs"]],
+    joints = _flatten(value["nodes"])
+    aliases = {t["name"]: t.get("alias") or t["name"] for joint in joints for t in joint["outputs"]}
+    return Network(path, joints, [aliases[name] for name in value["inputs"]],
                    _read_safetensors(weights) if os.path.exists(weights) else {}, value["outputs"])
+
+
+def _flatten(joints: list[Json]) -> list[Json]:
+    """The joints with those of fused joints, such as attention, in place of these."""
+    flat = []
+    for joint in joints:
+        if not joint["optype"].startswith("msc.") or not joint.get("graphs"):
+            flat.append(joint)
+            continue
+        inner = _flatten(joint["graphs"][0]["nodes"])
+        own = [node["outputs"][0]["name"] for node in inner if node["optype"] == "input"]
+        outer = dict(zip(own, joint["inputs"], strict=False))
+        flat += [{**node, "inputs": [outer.get(name, name) for name in node["inputs"]]}
+                 for node in inner if node["optype"] != "input"]
+    return flat
 
 
 def _read_safetensors(path: str) -> dict[str, Array]:
@@ -92,6 +108,18 @@ def compute(network: Network, inputs: Mapping[str, Array], tensors: Sequence[str
     call("run", network.path, *arguments, "--output", out, "--repeat", "0", "--quiet")
     with numpy.load(out) as arrays:
         return {name: arrays[name] for name in tensors}
+
+
+def varying(network: Network, inputs: Mapping[str, Array], folder: str) -> list[str]:
+    """The activations that depend on the inputs, in the order in which joints compute them."""
+    samples, out = os.path.join(folder, "one.npz"), os.path.join(folder, "all.npz")
+    numpy.savez(samples, **inputs)  # type: ignore[arg-type]
+    call("run", network.path, "--inputs", samples, "--samples", "1", "--tensor", "*", "--output", out, "--quiet")
+    with numpy.load(out) as arrays:
+        found = {name.partition("/0")[0] if name.endswith("/0") else name for name in arrays}
+    os.remove(out)
+    return [t["name"] for joint in network.joints for t in joint["outputs"]
+            if t["name"] in found or t.get("alias") in found]
 
 
 def sites(path: str, target: str | None = None) -> list[Json]:

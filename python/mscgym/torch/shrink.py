@@ -173,6 +173,15 @@ def set_bias(module: nn.Module, weight: Weight, value: torch.Tensor, is_added: b
         norm.bias.copy_(norm.bias + value.to(own) if is_added else value.to(own) - now)
 
 
+def _dead_channels(module: nn.Module, weight: Weight, mask: torch.Tensor) -> torch.Tensor:
+    """1 for elements that are zeros only because the normalisation after them multiplies by 0."""
+    if weight.norm is None:
+        return torch.zeros_like(mask)
+    scale = fold_scale(module.get_submodule(weight.norm)).detach().cpu()
+    axis = channel_axis(module.get_submodule(weight.module))
+    return along((scale == 0).float(), axis, mask.ndim).expand_as(mask)
+
+
 def replace(module: nn.Module, match: Match, replaced: Sequence[Json]) -> dict[str, torch.Tensor]:
     """Gives weights their new elements. Returns the masks of weights with zeros, by the parameter's full name:
     1 for elements that remain.
@@ -189,8 +198,8 @@ def replace(module: nn.Module, match: Match, replaced: Sequence[Json]) -> dict[s
             weight = match.weights[name]
             set_weight(module, weight, value)
             if value.ndim > 1 and bool((value == 0).any()):
-                mask = (value != 0).float()
-                masks[weight.full_name] = mask.T.contiguous() if weight.is_turned else mask
+                mask = ((value != 0).T if weight.is_turned else value != 0).float().contiguous()
+                masks[weight.full_name] = torch.maximum(mask, _dead_channels(module, weight, mask))
         else:
             raise MatchError(f"weight '{name}' of {match.network.path}, which the strategy replaces, is not a "
                              "parameter of the module: exclude it from the search of prune")

@@ -13,6 +13,7 @@ import copy
 import json
 import os
 import tempfile
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -49,6 +50,8 @@ class MSCWrapper(nn.Module):
         self.quantises = True
         self.tensor_slots: dict[str, list[Slot]] = {}   # key of a site: where its tensor is replaced
         self.site_weights: dict[str, Weight] = {}       # key of a site: the weight that it quantises
+        # Biases that the target rounds to int32: the parameter, and the sites of the joint's weight and input.
+        self.rounded_biases: dict[str, tuple[str, str]] = {}
         self.example: list[torch.Tensor] = []
         # In a list, so that the teacher is not part of the state dict and is not trained.
         self._teacher: list[nn.Module] = []
@@ -102,10 +105,27 @@ class MSCWrapper(nn.Module):
         weight = weight.T if self.site_weights[key].is_turned else weight
         return weight if scale is None else weight / scale
 
+    def _rounded_bias(self, name: str) -> torch.Tensor:
+        """A bias such that, with the normalisation's running statistics folded in, it is a multiple of the product
+        of the scales of input and weight.
+        """
+        weight_key, input_key = self.rounded_biases[name]
+        of, bias = self.site_weights[weight_key], self.module.get_parameter(name)
+        with torch.no_grad():
+            folded, step = bias, self._quantiser(weight_key).scale.abs() * self._quantiser(input_key).scale.abs()
+            if of.norm is not None:
+                norm: Any = self.module.get_submodule(of.norm)
+                own = getattr(self.module.get_submodule(of.module), "bias", None)
+                folded = bias + ((0 if own is None else own) - norm.running_mean) * fold_scale(norm)
+            change = torch.round(folded / step) * step - folded
+        return bias + change
+
     def _changes(self) -> tuple[Changes, dict[int, Change]]:
         names = {weight.full_name for weight in self.site_weights.values()} if self.quantises else set()
         weights = {id(self.module.get_parameter(name)): (lambda n=name: self.effective_weight(n, self.quantises))
                    for name in names | set(self._mask_keys)}
+        for name in self.rounded_biases if self.quantises else ():
+            weights[id(self.module.get_parameter(name))] = lambda n=name: self._rounded_bias(n)
         operands: dict[Place, dict[int, Change]] = {}
         results: dict[Place, dict[int, Change]] = {}
         inputs: dict[int, Change] = {}
@@ -256,6 +276,7 @@ def _quantise(wrapper: MSCWrapper, found: Match, learn_scales: bool | str) -> No
                 shape = wrapper.folded_weight(key, parameter).shape
                 integers = torch.from_numpy(read_numbers(edit["integers"], kind)).float().reshape(shape)
                 set_weight(wrapper.module, weight, quantiser.represented(integers))
+                _drop_filled_mask(wrapper, weight, edit)
             if "shifts" in edit:
                 set_bias(wrapper.module, owners[tensor],
                          torch.from_numpy(read_numbers(edit["shifts"], "<f4")), is_added=True)
@@ -266,6 +287,37 @@ def _quantise(wrapper: MSCWrapper, found: Match, learn_scales: bool | str) -> No
                 slot for joint in joints for slot in found.operands(tensor, joint)]
             quantiser.to(next(iter(wrapper.module.parameters())).device)
         wrapper.sites[key] = quantiser
+    if everywhere:
+        _round_biases(wrapper, found)
+
+
+def _round_biases(wrapper: MSCWrapper, found: Match) -> None:
+    """Finds the biases of joints that the target computes in integers."""
+    makers = {t["name"]: joint for joint in found.network.joints for t in joint["outputs"]}
+    sites = {edit["tensor"]: _key(edit["site"]) for edit in wrapper.strategy.get("edits", [])
+             if int(edit.get("bits", 32)) <= 8 and not edit.get("group_size")}
+    for joint in found.network.joints:
+        weights = joint.get("weights", {})
+        key = next((sites[t["name"]] for role, t in weights.items() if role != "bias" and t["name"] in sites), None)
+        if "bias" not in weights or key is None or not joint["inputs"]:
+            continue
+        tensor = joint["inputs"][0]
+        while tensor not in sites and tensor in makers and makers[tensor]["inputs"]:
+            tensor = makers[tensor]["inputs"][0]  # through joints that keep the scale, such as pooling
+        of = wrapper.site_weights[key]
+        layer = of.norm if of.norm is not None else of.module
+        name = f"{layer}.bias" if layer else "bias"
+        if tensor in sites and wrapper.module.get_submodule(layer).bias is not None:
+            wrapper.rounded_biases[name] = (key, sites[tensor])
+
+
+def _drop_filled_mask(wrapper: MSCWrapper, weight: Weight, edit: Mapping[str, Any]) -> None:
+    """Drops the mask of a weight whose zeros the rounding of the strategy has filled."""
+    key, name = _key(weight.full_name), weight.full_name
+    if key in wrapper.masks and bool((wrapper.module.get_parameter(name).detach() * (1 - wrapper.masks[key])).any()):
+        del wrapper.masks[key]
+        warnings.warn(f"'{edit['choice']}' of weight '{edit['tensor']}' fills its zeros, so no mask holds them; search "
+                      "with \"rounding\": \"nearest\" to keep them", stacklevel=4)
 
 
 def relative_difference(made: Sequence[torch.Tensor], wanted: Sequence[torch.Tensor]) -> float:
@@ -294,7 +346,11 @@ def _check(wrapper: MSCWrapper, network: program.Network, folder: str) -> None:
     inputs = {name: a.numpy() for name, a in zip(network.inputs, wrapper.example, strict=True)}
     arrays = program.compute(network, inputs, network.outputs, folder, path)
     wanted = [torch.from_numpy(arrays[name]) for name in network.outputs]
-    made = evaluate(wrapper, wrapper.example)
+    try:
+        made = evaluate(wrapper, wrapper.example)
+    except RuntimeError as error:
+        raise MatchError(f"the compressed module fails: {error}; its forward names a number of channels: read it from "
+                         "a shape, or exclude the group from the search of prune") from error
     difference = relative_difference(made, wanted)
     whole = relative_difference(wanted, evaluate(wrapper.teacher, wrapper.example))
     if not difference <= max(1e-5, 0.25 * whole):
