@@ -8,11 +8,12 @@ as long as the module calls the same functions of one name in the same order.
     with Changes(paths, weights, before, after):    # forward of the same module, with some tensors replaced
         module(*inputs)
 
-Only functions that Python calls are seen. Functions that torch calls inside others, such as the products in
-scaled_dot_product_attention, are not.
+Only functions that Python calls are seen. Functions that torch calls inside others are not, except the products
+and the softmax of scaled_dot_product_attention, which is computed in steps here, as in an exported model.
 """
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -83,6 +84,25 @@ def replace_tensors(value: Any, replace: Callable[[int, torch.Tensor], torch.Ten
     return value
 
 
+def attention_in_steps(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor,
+                       attn_mask: torch.Tensor | None = None, dropout_p: float = 0.0, is_causal: bool = False,
+                       scale: float | None = None, enable_gqa: bool = False) -> torch.Tensor:
+    """scaled_dot_product_attention, as torch's documentation and its ONNX exporter spell it."""
+    factor = math.sqrt(1 / math.sqrt(query.shape[-1]) if scale is None else scale)
+    if enable_gqa:
+        key = key.repeat_interleave(query.shape[-3] // key.shape[-3], -3)
+        value = value.repeat_interleave(query.shape[-3] // value.shape[-3], -3)
+    if is_causal:
+        attn_mask = torch.ones(query.shape[-2], key.shape[-2], dtype=torch.bool, device=query.device).tril()
+    scores = torch.matmul(torch.mul(query, factor), torch.mul(key.transpose(-2, -1), factor))
+    if attn_mask is not None:
+        if attn_mask.dtype == torch.bool:
+            attn_mask = torch.zeros_like(attn_mask, dtype=scores.dtype).masked_fill(~attn_mask, float("-inf"))
+        scores = torch.add(scores, attn_mask)
+    shares = torch.softmax(scores, -1)
+    return torch.matmul(torch.dropout(shares, dropout_p, dropout_p > 0), value)
+
+
 class _Frame(NamedTuple):
     module: str
     run: int
@@ -128,6 +148,12 @@ class _Mode(TorchFunctionMode):
         kwargs = kwargs or {}
         if getattr(func, "__name__", "") in ("__get__", "__set__"):  # properties, such as shape
             return func(*args, **kwargs)
+        if func is nn.functional.scaled_dot_product_attention:
+            super().__enter__()
+            try:
+                return attention_in_steps(*args, **kwargs)
+            finally:
+                super().__exit__(None, None, None)
         return self.call(self.name(func), func, args, kwargs)
 
     def call(self, place: Place, func: Any, args: Any, kwargs: Any) -> Any:

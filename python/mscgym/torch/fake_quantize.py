@@ -94,8 +94,9 @@ class FakeQuantize(nn.Module):
     scale: torch.Tensor
     zero_point: torch.Tensor
 
-    def __init__(self, edit: Edit, learn: bool = False):
+    def __init__(self, edit: Edit, learn: bool = False, is_weight: bool = False):
         super().__init__()
+        self.is_weight = is_weight
         self.edit = dict(edit)
         self.dtype = _FLOATS.get(str(edit.get("type", "")))
         if self.dtype is not None:
@@ -111,9 +112,13 @@ class FakeQuantize(nn.Module):
         self.group_size, self.group_axes = int(edit.get("group_size", 0)), int(edit.get("group_axes", 1))
 
     @classmethod
-    def from_edit(cls, edit: Edit, learn: bool = False) -> FakeQuantize:
-        """Makes the quantiser of an edit; `learn`: its scales are parameters."""
-        return cls(edit, learn)
+    def from_edit(cls, edit: Edit, learn: bool = False, is_weight: bool = False) -> FakeQuantize:
+        """Makes the quantiser of an edit.
+
+        learn: its scales are parameters. Their gradients are divided by the square root of the number of elements
+            with one scale, without the samples of an activation, times the largest integer.
+        """
+        return cls(edit, learn, is_weight)
 
     def _spread(self, numbers: torch.Tensor, shape: torch.Size) -> torch.Tensor:
         """Numbers of channels or groups in a form that broadcasts to `shape`."""
@@ -132,7 +137,8 @@ class FakeQuantize(nn.Module):
         if self.dtype is not None:
             return _Cast.apply(x, self.dtype)  # type: ignore[no-any-return]
         scale = self.scale.abs().clamp_min(_LEAST_SCALE)
-        factor = 1 / math.sqrt(max(1, x.numel() // len(scale)) * max(1, self.high))
+        n_elements = x.numel() // len(scale) // (1 if self.is_weight or x.ndim == 0 else max(1, len(x)))
+        factor = 1 / math.sqrt(max(1, n_elements) * max(1, self.high))
         return fake_quantize(x, self._spread(scale, x.shape), self._spread(self.zero_point, x.shape), self.low,
                              self.high, factor)
 

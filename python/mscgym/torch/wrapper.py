@@ -175,13 +175,14 @@ def _key(tensor: str) -> str:
 
 # ---- Making -----------------------------------------------------------------------------------
 
-def _load(strategy: Any) -> tuple[dict[str, Any], str | None]:
-    """A strategy's members, and the model file that comes with it, if any."""
-    model = None
+def _load(strategy: Any) -> dict[str, Any]:
+    """The members of a strategy."""
     if hasattr(strategy, "strategy"):
-        model, strategy = getattr(strategy, "float_model", None), strategy.strategy
+        strategy = strategy.strategy
+        if strategy is None:
+            raise ValueError("the result has no strategy: make it with mscgym.search or mscgym.prune")
     if isinstance(strategy, Mapping):
-        return dict(strategy), model
+        return dict(strategy)
     path = os.fspath(strategy)
     with open(path, encoding="utf-8") as file:
         try:
@@ -190,7 +191,7 @@ def _load(strategy: Any) -> tuple[dict[str, Any], str | None]:
             raise ValueError(f"{path}: not a strategy file ({error})") from error
     if not isinstance(value, dict) or value.get("schema") != "mscgym.strategy.1":
         raise ValueError(f"{path}: not a strategy file; give the strategy_file of a search")
-    return value, model
+    return value
 
 
 def wrap(module: nn.Module, strategy: Any, inputs: Any, *, model: str | os.PathLike[str] | None = None,
@@ -209,13 +210,13 @@ def wrap(module: nn.Module, strategy: Any, inputs: Any, *, model: str | os.PathL
 
     MatchError (a ValueError) names a tensor or weight that the module does not have, and the fix.
     """
-    members, given = _load(strategy)
+    members = _load(strategy)
     args = tuple(inputs) if isinstance(inputs, (tuple, list)) else (inputs,)
     with tempfile.TemporaryDirectory(prefix="mscgym_wrap_") as folder:
-        path = os.fspath(model or given or os.path.join(folder, "model.onnx"))
+        path = os.fspath(model or os.path.join(folder, "model.onnx"))
         own = copy.deepcopy(module).cpu().eval()
         args = tuple(a.detach().cpu() for a in args)
-        if not (model or given):
+        if model is None:
             export_onnx(own, args, path)
         network = program.read_network(path, folder)
         found = match(own, args, network, folder)
@@ -224,6 +225,8 @@ def wrap(module: nn.Module, strategy: Any, inputs: Any, *, model: str | os.PathL
         wrapper.example = [a.clone() for a in args]
         wrapper._teacher = [copy.deepcopy(module).eval().requires_grad_(False)]
         _prune(wrapper, found, folder)
+        if check and (members.get("prune") or members.get("replace")):
+            _check_pruned(wrapper, network, folder)
         _quantise(wrapper, found, learn_scales)
         if check:
             _check(wrapper, network, folder)
@@ -263,7 +266,7 @@ def _quantise(wrapper: MSCWrapper, found: Match, learn_scales: bool | str) -> No
         tensor, key = edit["tensor"], _key(edit["site"])
         is_weight = tensor in found.network.weights
         learns = learn_scales is True or learn_scales == ("weights" if is_weight else "activations")
-        quantiser = FakeQuantize.from_edit(edit, learns)
+        quantiser = FakeQuantize.from_edit(edit, learns, is_weight)
         if is_weight:
             if tensor not in found.weights:
                 raise MatchError(f"weight '{tensor}' of {found.network.path} is not a parameter of the module: fix "
@@ -339,18 +342,40 @@ def evaluate(module: nn.Module, args: Sequence[torch.Tensor]) -> list[torch.Tens
             m.training = mode
 
 
-def _check(wrapper: MSCWrapper, network: program.Network, folder: str) -> None:
+def _run_strategy(wrapper: MSCWrapper, network: program.Network, folder: str, edits: Any) -> list[torch.Tensor]:
+    """What the program computes with the strategy, or with its pruning and other edits."""
     path = os.path.join(folder, "given.json")
     with open(path, "w", encoding="utf-8") as file:
-        json.dump(wrapper.strategy, file)
+        json.dump({**wrapper.strategy, "edits": edits}, file)
     inputs = {name: a.numpy() for name, a in zip(network.inputs, wrapper.example, strict=True)}
-    arrays = program.compute(network, inputs, network.outputs, folder, path)
-    wanted = [torch.from_numpy(arrays[name]) for name in network.outputs]
+    try:
+        arrays = program.compute(network, inputs, network.outputs, folder, path)
+    except program.ProgramError as error:
+        raise MatchError(f"the strategy does not fit {network.path}: {error}; give the ONNX file of the search as "
+                         "model=") from error
+    return [torch.from_numpy(arrays[name]) for name in network.outputs]
+
+
+def _check_pruned(wrapper: MSCWrapper, network: program.Network, folder: str) -> None:
+    """The smaller module, still in floats, must compute what the program computes."""
+    advice = ("its forward names a number of channels or heads: compute it from a shape, as in unflatten(-1, (-1, "
+              "size)), or exclude the group from the search of prune")
+    wanted = _run_strategy(wrapper, network, folder, [])
     try:
         made = evaluate(wrapper, wrapper.example)
     except RuntimeError as error:
-        raise MatchError(f"the compressed module fails: {error}; its forward names a number of channels: read it from "
-                         "a shape, or exclude the group from the search of prune") from error
+        raise MatchError(f"the pruned module fails: {error}; {advice}") from error
+    if any(y.shape != t.shape for y, t in zip(made, wanted, strict=True)):
+        raise MatchError(f"the pruned module has outputs of other shapes; {advice}")
+    difference = relative_difference(made, wanted)
+    if not difference <= 1e-6:
+        raise MatchError(f"the pruned module differs from the strategy's network by {difference:.2g} of its outputs' "
+                         f"squares; {advice}")
+
+
+def _check(wrapper: MSCWrapper, network: program.Network, folder: str) -> None:
+    wanted = _run_strategy(wrapper, network, folder, wrapper.strategy.get("edits", []))
+    made = evaluate(wrapper, wrapper.example)
     difference = relative_difference(made, wanted)
     whole = relative_difference(wanted, evaluate(wrapper.teacher, wrapper.example))
     if not difference <= max(1e-5, 0.25 * whole):
