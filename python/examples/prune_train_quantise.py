@@ -11,7 +11,6 @@ from torch import nn
 from torch.nn import functional
 
 import mscgym
-from mscgym.torch.export import export_onnx
 
 x = torch.from_numpy(numpy.load("digits/calibration.npz")["image"])
 y = torch.from_numpy(numpy.load("digits/calibration_labels.npy"))
@@ -46,7 +45,7 @@ train(network, lambda a, b: functional.cross_entropy(network(a), b), epochs=30)
 print(f"float: accuracy {accuracy(network):.4f}")
 
 # Half of the channels, and 4 bits for weights, found without training.
-export_onnx(network, (x[:2],), "network.onnx")
+mscgym.export_onnx(network, (x[:2],), "network.onnx")
 with open("train.json", "w") as file:
     json.dump({"model": "network.onnx", "workspace": "msc_train", "dataset": {"inputs": "digits/calibration.npz"},
                "prune": {"gym": [{"env": {"choices": [{"density": 0.5}]}}]},

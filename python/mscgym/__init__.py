@@ -1,7 +1,7 @@
 """mscgym in Python: agents and environments as programs, records, the gym view. A wheel has the program, too.
 
 The core needs only Python. `mscgym.gym` needs gymnasium, `mscgym.sampler` needs optuna; `to_numpy`
-and `to_pandas` of a record need numpy and pandas; `wrap` and `finish` need torch, which is imported when they
+and `to_pandas` of a record need numpy and pandas; `wrap`, `finish` and `export_onnx` need torch, which is imported when they
 are used. docs/python.md is the guide.
 """
 from typing import TYPE_CHECKING, Any
@@ -14,13 +14,15 @@ from mscgym.space import Bound, Cost, Factor, Goal, Metric, Outcome, Space, Task
 
 if TYPE_CHECKING:
     from mscgym.torch.finish import finish
-    from mscgym.torch.wrapper import MSCWrapper, wrap
+    from mscgym.torch.onnx_export import export_onnx
+    from mscgym.torch.wrapper import MSCWrapper
+    from mscgym.torch.wrapping import wrap
 
 __all__ = ["Agent", "Bound", "Cost", "Environment", "Factor", "Failed", "Goal", "Metric", "Outcome", "Proposal",
-           "Record", "RecordError", "Space", "Task", "Term", "Trial", "MSCWrapper", "finish", "get_include",
-           "program", "wrap"]
+           "Record", "RecordError", "Space", "Task", "Term", "Trial", "MSCWrapper", "export_onnx", "finish",
+           "get_include", "program", "wrap"]
 
-_OF_TORCH = {"MSCWrapper": "wrapper", "finish": "finish", "wrap": "wrapper"}
+_OF_TORCH = {"MSCWrapper": "wrapper", "export_onnx": "onnx_export", "finish": "finish", "wrap": "wrapping"}
 
 
 def __getattr__(name: str) -> Any:

@@ -48,7 +48,7 @@ MSCGYM = os.path.abspath(sys.argv[1])
 os.environ["PATH"] = os.path.dirname(MSCGYM) + os.pathsep + os.environ["PATH"]
 
 import mscgym  # noqa: E402
-from mscgym.torch.export import export_onnx  # noqa: E402
+from mscgym.torch.onnx_export import export_onnx  # noqa: E402
 from mscgym.torch.match import MatchError  # noqa: E402
 
 STEPS = 3
@@ -207,18 +207,23 @@ PLANS = {
 class Case:
     """A network, its file, and a strategy."""
 
-    def __init__(self, network, plan, folder):
+    def __init__(self, network, plan, folder, is_older=False):
         self.make, inputs = NETWORKS[network]
         torch.manual_seed(1)
-        self.inputs, self.model, self.folder = inputs(), os.path.join(folder, f"{network}.onnx"), folder
-        if not os.path.exists(self.model):
+        self.inputs, self.folder = inputs(), folder
+        self.model = os.path.join(folder, f"{network}{'_older' if is_older else ''}.onnx")
+        if is_older:
+            torch.onnx.export(self.module(), (self.inputs,), self.model, dynamo=False, opset_version=17,
+                              input_names=["x"], dynamic_axes={"x": {0: "N"}})
+        elif not os.path.exists(self.model):
             export_onnx(self.module(), (self.inputs,), self.model)
         samples, config = os.path.join(folder, "samples.npz"), os.path.join(folder, "search.json")
         self.name = onnx.load(self.model).graph.input[0].name
         numpy.savez(samples, **{self.name: self.inputs.numpy()})
         workspace = tempfile.mkdtemp(dir=folder)
         with open(config, "w") as file:
-            json.dump({"workspace": workspace, "model": self.model, "dataset": {"inputs": samples}, **PLANS[plan]}, file)
+            json.dump({"workspace": workspace, "model": self.model, "dataset": {"inputs": samples},
+                       **PLANS[plan]}, file)
         made = subprocess.run([MSCGYM, "search", config, "--quiet"], capture_output=True, text=True)
         if made.returncode:
             sys.exit(f"{network}, {plan}: {made.stderr}")
@@ -306,6 +311,19 @@ def check_plan(network, plan, folder):
     return f"before training {before:.1e}, after {after:.1e}, loss of the plan {made.loss:.1e}"
 
 
+def check_older(folder):
+    """A file of torch's older exporter, with other names, and a strategy for it."""
+    case = Case("residual", "pruned, onnxruntime", folder, is_older=True)
+    names = [t.name for t in onnx.load(case.model).graph.initializer]
+    expect("blocks.0.conv1.weight" not in names, "names of folded weights differ from those of parameters")
+    wrapped = case.wrap()
+    before = difference(outputs(wrapped, case.inputs), run_onnx(case.exported(), case.inputs))
+    expect(before <= AGREES, f"the wrapped module differs from the exported file by {before:.2g}")
+    made = mscgym.finish(wrapped, os.path.join(folder, "finished.onnx"))
+    expect(made.difference <= AGREES, f"ONNX Runtime differs by {made.difference:.2g} from the wrapped module")
+    return f"before training {before:.1e}, after {made.difference:.1e}"
+
+
 def check_sizes(case, wrapped):
     whole = {name: p.shape for name, p in case.module().named_parameters()}
     own = dict(wrapped.module.named_parameters())
@@ -353,7 +371,8 @@ def check_state(folder):
 
 def check_losses(folder):
     case = Case("rows", "generic", folder)
-    wrapped, x = case.wrap(), case.inputs
+    x = case.inputs
+    wrapped = mscgym.wrap(case.module(), case.strategy, x)  # exports the module itself
     t = outputs(case.module(), x).astype(float)
     y = (t + 0.5 * torch.randn(t.shape).numpy()).astype(numpy.float32).astype(float)
     loss = float(wrapped.distill_loss(torch.from_numpy(y).float(), x))
@@ -450,6 +469,7 @@ def cases():
     for network in ("before", "grouped", "rows", "steps"):
         plan = "pruned, onnxruntime"
         yield f"{network}: {plan}", lambda folder, n=network, plan=plan: check_plan(n, plan, folder)
+    yield "older exporter", check_older
     yield "state", check_state
     yield "losses", check_losses
     yield "processes", check_processes

@@ -39,11 +39,11 @@ class Place(NamedTuple):
 
 
 class Slot(NamedTuple):
-    """A tensor of a call: operand or result `index`, counted among its tensors. Input `index` of the network
+    """A tensor of a call: operand or result `at`, counted among its tensors from 0. Input `at` of the network
     has no place.
     """
     place: Place | None
-    index: int
+    at: int
     is_result: bool
 
 
@@ -123,10 +123,10 @@ class _Mode(TorchFunctionMode):
         for path, module in self.root.named_modules():
             self.hooks.append(module.register_forward_pre_hook(self._enter(path)))
             self.hooks.append(module.register_forward_hook(self._leave, always_call=True))
-        return super().__enter__()
+        return super().__enter__()  # type: ignore[no-untyped-call]
 
     def __exit__(self, *error: Any) -> None:
-        super().__exit__(*error)
+        super().__exit__(*error)  # type: ignore[no-untyped-call]
         for hook in self.hooks:
             hook.remove()
 
@@ -149,11 +149,11 @@ class _Mode(TorchFunctionMode):
         if getattr(func, "__name__", "") in ("__get__", "__set__"):  # properties, such as shape
             return func(*args, **kwargs)
         if func is nn.functional.scaled_dot_product_attention:
-            super().__enter__()
+            super().__enter__()  # type: ignore[no-untyped-call]
             try:
                 return attention_in_steps(*args, **kwargs)
             finally:
-                super().__exit__(None, None, None)
+                super().__exit__(None, None, None)  # type: ignore[no-untyped-call]
         return self.call(self.name(func), func, args, kwargs)
 
     def call(self, place: Place, func: Any, args: Any, kwargs: Any) -> Any:

@@ -31,21 +31,24 @@ class _Quantise(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: torch.Tensor, scale: torch.Tensor, zero_point: torch.Tensor, low: int, high: int,
                 scale_factor: float) -> torch.Tensor:
-        ctx.save_for_backward(x, scale, zero_point)
+        v = x / scale
+        integer = torch.round(v).add_(zero_point)
+        clamped = integer.clamp(low, high)
+        inside = clamped == integer
+        learns = ctx.needs_input_grad[1]
+        ctx.save_for_backward(inside, *((x, scale, zero_point) if learns else ()))
         ctx.range, ctx.scale_factor = (low, high), scale_factor
-        q = torch.round(x / scale).add_(zero_point).clamp_(low, high)
-        return q.sub_(zero_point).mul_(scale)
+        return clamped.sub_(zero_point).mul_(scale)
 
     @staticmethod
     def backward(ctx: Any, *grads: torch.Tensor) -> Any:
-        (grad,), (x, scale, zero_point), (low, high) = grads, ctx.saved_tensors, ctx.range
-        v = x / scale
-        integer = torch.round(v).add_(zero_point)
-        inside = (integer >= low) & (integer <= high)
+        grad, (inside, *others), (low, high) = grads[0], ctx.saved_tensors, ctx.range
         by_scale = None
-        if ctx.needs_input_grad[1]:
-            steps = integer.clamp_(low, high).sub_(zero_point).sub_(v * inside)
-            by_scale = (grad * steps).sum_to_size(scale.shape) * ctx.scale_factor
+        if others:
+            x, scale, zero_point = others
+            v = x / scale
+            steps = torch.round(v).add_(zero_point).clamp_(low, high).sub_(zero_point).sub_(v.mul_(inside))
+            by_scale = steps.mul_(grad).sum_to_size(scale.shape) * ctx.scale_factor
         return grad * inside, by_scale, None, None, None, None
 
 

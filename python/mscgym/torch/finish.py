@@ -14,7 +14,7 @@ from torch import nn
 
 from mscgym.torch import program
 from mscgym.torch.calls import Slot
-from mscgym.torch.export import export_onnx
+from mscgym.torch.onnx_export import export_onnx
 from mscgym.torch.match import Match, MatchError, match
 from mscgym.torch.wrapper import MSCWrapper, evaluate, relative_difference
 
@@ -80,7 +80,7 @@ def _copy(source: str, target: str) -> None:
 
 def _edits(wrapper: MSCWrapper, found: Match) -> list[dict[str, Any]]:
     """The edits for the tensors of the exported network."""
-    weights = {w.full_name: name for name, w in found.weights.items() if w.name == "weight" or True}
+    weights = {w.full_name: name for name, w in found.weights.items()}
     names = {slot: name for name, slot in found.results.items()}
     edits = []
     for key, quantiser in wrapper.sites.items():
@@ -140,7 +140,7 @@ def _operands(found: Match, tensor: str, joint: str) -> list[Slot]:
 
 def _run(path: str, network: program.Network, feeds: dict[str, Any], folder: str) -> tuple[str, list[torch.Tensor]]:
     try:
-        import onnxruntime
+        import onnxruntime  # type: ignore[import-untyped, unused-ignore]
     except ImportError:
         compressed = program.read_network(path, folder)
         arrays = program.compute(compressed, feeds, compressed.outputs, folder)

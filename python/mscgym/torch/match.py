@@ -130,11 +130,11 @@ def _match_results(network: Network, values: dict[str, torch.Tensor], calls: lis
 
 # ---- Weights ----------------------------------------------------------------------------------
 
-def fold_scale(norm: nn.Module) -> torch.Tensor:
+def fold_scale(norm: Any) -> torch.Tensor:
     """The factors [channels] by which a batch normalisation in evaluation multiplies."""
-    variance: Any = norm.running_var
-    gain = norm.weight if norm.weight is not None else torch.ones_like(variance)
-    return gain / torch.sqrt(variance + norm.eps)  # type: ignore[operator, return-value]
+    variance: torch.Tensor = norm.running_var
+    gain: torch.Tensor = norm.weight if norm.weight is not None else torch.ones_like(variance)
+    return gain / torch.sqrt(variance + float(norm.eps))
 
 
 def channel_axis(module: nn.Module) -> int:
