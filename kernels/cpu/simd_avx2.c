@@ -120,6 +120,7 @@ const struct msc_simd msc_simd__avx2 = {
     .isa = "avx2",
     .bytes = &msc_simd__avx2_bytes,
     .floats = &msc_simd__avx2_floats,
+    .winograd = &msc_simd__avx2_winograd,
     .quantize = quantize,
     .finish = finish,
     .pack_taps = pack_taps,

@@ -8,6 +8,7 @@ extern const struct msc_simd msc_simd__avx512, msc_simd__avx2;
 extern const struct msc_simd_product msc_simd__avx512_bytes, msc_simd__avx512_floats,
     msc_simd__tiles;
 extern const struct msc_simd_product msc_simd__avx2_bytes, msc_simd__avx2_floats;
+extern const struct msc_simd_winograd msc_simd__avx512_winograd, msc_simd__avx2_winograd;
 
 // ---- simd_avx2_transpose.c --------------------------------------------------------------------
 
