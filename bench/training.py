@@ -67,6 +67,7 @@ def resnet(n=16):
 
 # Maker, images, epochs of the float network; rate and batch of the two epochs after compression.
 NETWORKS = {"fashion": (fashion, 60000, 4, 1e-3, 128), "resnet": (resnet, 20000, 8, 3e-3, 64)}
+LOSSES = {"fashion": (1, 2), "resnet": (0.5, 4)}  # weight of the cross entropy, temperature of the teacher
 
 
 def quantize(weights, activations, **more):
@@ -155,8 +156,10 @@ class Bench:
         return before, self.row(f"{what}, trained", mscgym.finish(wrapped, path).model)
 
 
-def both(wrapped, z, x, y):
-    return functional.cross_entropy(z, y) / 2 + wrapped.distill_loss(z, x, temperature=4)
+def both(name):
+    weight, temperature = LOSSES[name]
+    return lambda wrapped, z, x, y: (weight * functional.cross_entropy(z, y)
+                                     + wrapped.distill_loss(z, x, temperature=temperature))
 
 
 def teacher(wrapped, z, x, y):
@@ -178,7 +181,7 @@ def main():
             bench = Bench(args.mscgym, name, args.images, folder)
             bench.row("float", bench.model)
             for what, stages in PLANS.items():
-                _, (accuracy, _, share) = bench.measure(what, stages, both, args.images, 2, bench.rate, False)
+                _, (accuracy, _, share) = bench.measure(what, stages, both(name), args.images, 2, bench.rate, False)
                 holds = holds and accuracy >= bench.accuracy - POINT and share <= BYTES
             if name == "fashion":
                 before, after = bench.measure("searched bits", SEARCHED, teacher, 20000, 3, 5e-4, True)
