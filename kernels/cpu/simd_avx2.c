@@ -39,7 +39,7 @@ VECTOR_INLINE vint add_vector(const struct msc_simd_taps *t, int64_t at, int64_t
         __m128i b = load_16_bytes(t->taps[tap + 1] + at, n, t->flip);
         vint x = {_mm256_cvtepu8_epi16(_mm_unpacklo_epi8(a, b)),
                   _mm256_cvtepu8_epi16(_mm_unpackhi_epi8(a, b))};
-        sums = vi_add_products(sums, x, vi_load(weights));
+        sums = vi_add(sums, vi_multiply_words(x, vi_load(weights)));
     }
     return sums;
 }

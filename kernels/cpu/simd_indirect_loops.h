@@ -20,6 +20,10 @@
 
 #include "kernels/cpu/simd_indirect_ends.h"
 
+#ifdef VECTOR_LISTS
+#include "kernels/cpu/simd_avx2_lists.h"
+#endif
+
 // ---- Weights ----------------------------------------------------------------------------------
 
 static int64_t round_up(int64_t n, int64_t unit) {
@@ -87,6 +91,23 @@ static size_t scratch_bytes(int64_t n_runs, int64_t depth) {
 
 // ---- Tiles ------------------------------------------------------------------------------------
 
+// The bytes of a vector of channels in packed weights.
+static int64_t vector_bytes(enum operands operands, int64_t n_runs, int64_t depth) {
+#ifdef VECTOR_LISTS
+    if (operands == OF_BYTES) {
+        return lists_bytes(n_runs, depth);
+    }
+#endif
+    (void)operands;
+    return n_runs * round_up(depth, GROUP) / GROUP * VECTOR;
+}
+
+#ifdef VECTOR_LISTS
+VECTOR_INLINE vint add_group(enum operands operands, vint sum, int32_t group, vint y) {
+    (void)operands;
+    return vi_of_bits(vf_multiply_add(vf_of_bits(vi_set(group)), vf_of_bits(y), vf_of_bits(sum)));
+}
+#else
 VECTOR_INLINE vint add_group(enum operands operands, vint sum, int32_t group, vint y) {
     vint x = vi_set(group);
     if (operands == OF_BYTES) {
@@ -94,6 +115,7 @@ VECTOR_INLINE vint add_group(enum operands operands, vint sum, int32_t group, vi
     }
     return vi_of_bits(vf_multiply_add(vf_of_bits(x), vf_of_bits(y), vf_of_bits(sum)));
 }
+#endif
 
 // Adds the products of the bytes [begin, end) of a run. Returns the address of the weights that
 // follow.
@@ -120,6 +142,12 @@ VECTOR_INLINE const char *add_groups(enum operands operands, vint s[], int n, in
 // Adds the products of n windows. For floats, also prefetches the next tile's windows line by line.
 VECTOR_INLINE void add_windows(enum operands operands, vint s[], int n, int vectors,
                                const struct block *b, int64_t at) {
+#ifdef VECTOR_LISTS
+    if (operands == OF_BYTES) {
+        add_lists(s, n, b, at);
+        return;
+    }
+#endif
     const struct msc_simd_indirect *w = b->w;
     const char *weights = b->weights;
     int64_t depth = w->depth, step = operands == OF_FLOATS ? LINE : depth;
@@ -229,12 +257,17 @@ static int64_t windows_at_once(const struct msc_simd_indirect *w) {
 VECTOR_TARGET static void run_all(enum operands operands, struct block *b, void *sums) {
     const struct msc_simd_indirect *w = b->w;
     int64_t n = count_vectors(w->channels), at_once = windows_at_once(w);
-    int64_t vector_bytes = w->n_runs * round_up(w->depth, GROUP) / GROUP * VECTOR;
+    int64_t step = vector_bytes(operands, w->n_runs, w->depth);
     for (b->begin = 0; b->begin < w->n; b->begin = b->end) {
         b->end = b->begin + at_once < w->n ? b->begin + at_once : w->n;
         for (int64_t v = 0; v < n; v += b->vectors) {
             enter_block(b, v, sums);
-            b->weights = (const char *)w->weights + v * vector_bytes;
+            b->weights = (const char *)w->weights + v * step;
+#ifdef VECTOR_LISTS
+            if (operands == OF_BYTES) {
+                enter_lists(b);
+            }
+#endif
             b->ahead = v == 0 && w->n > MOST_WINDOWS ? w->at[MOST_WINDOWS] - w->at[0] : 0;
             blocks[operands][b->kind][b->vectors - 1](b);
         }
@@ -248,6 +281,15 @@ VECTOR_TARGET static void multiply(enum operands operands, void *sums,
     struct bytes quantized[MSC_SIMD_MAX_QUANTIZED];
     struct block b = epilogue ? begin_epilogue(w, epilogue, quantized) : begin_sums(w);
     run_all(operands, &b, sums);
+}
+
+static void multiply_bytes(void *sums, const struct msc_simd_indirect *w) {
+    multiply(OF_BYTES, sums, w, NULL);
+}
+
+static void multiply_bytes_epilogue(const struct msc_simd_indirect *w,
+                                    const struct msc_simd_epilogue *epilogue) {
+    multiply(OF_BYTES, NULL, w, epilogue);
 }
 
 static void multiply_floats(void *sums, const struct msc_simd_indirect *w) {

@@ -26,7 +26,7 @@
 //     vi_store_lowest    stores the lowest 8 bits of each lane of a mask
 //     vi_keep            makes the compiler keep a vector in registers
 //     vi_add_products    adds products of groups of 4 bytes, uint8 with int8, to int32 lanes. AVX2
-//                        saturates sums of products of bytes, so its groups are two int16
+//                        has no such instruction; simd_avx2_lists.h does without it
 #ifndef MSC_KERNELS_CPU_SIMD_VECTOR_H
 #define MSC_KERNELS_CPU_SIMD_VECTOR_H
 

@@ -11,6 +11,7 @@
 #define VECTOR_INLINE VECTOR_TARGET static inline __attribute__((always_inline))
 
 #define VECTOR_TILE 1 // vectors of channels in a tile of registers
+#define VECTOR_LISTS  // products of bytes are those of simd_avx2_lists.h
 
 typedef struct {
     __m256 low, high;
@@ -151,6 +152,11 @@ VECTOR_INLINE vint vi_of_bits(vfloat x) {
     return (vint){_mm256_castps_si256(x.low), _mm256_castps_si256(x.high)};
 }
 
+VECTOR_INLINE void vi_store(void *to, vint x) {
+    _mm256_storeu_si256((__m256i *)to, x.low);
+    _mm256_storeu_si256((__m256i *)((char *)to + 32), x.high);
+}
+
 VECTOR_INLINE vint vi_load_part(vmask mask, const int32_t *from) {
     return vi_of_bits(vf_load_part(vf_set(0.0f), mask, (const float *)(const void *)from));
 }
@@ -249,10 +255,27 @@ VECTOR_INLINE void vi_keep(vint *x) {
 
 // ---- Products ---------------------------------------------------------------------------------
 
-// A pair of int16 instead of four bytes, because AVX2 saturates sums of products of bytes.
-VECTOR_INLINE vint vi_add_products(vint sum, vint x, vint w) {
-    return (vint){_mm256_add_epi32(sum.low, _mm256_madd_epi16(x.low, w.low)),
-                  _mm256_add_epi32(sum.high, _mm256_madd_epi16(x.high, w.high))};
+// Products of bytes, uint8 with int8; neighbours are added and limited to int16.
+VECTOR_INLINE vint vi_multiply_bytes(vint x, vint w) {
+    return (vint){_mm256_maddubs_epi16(x.low, w.low), _mm256_maddubs_epi16(x.high, w.high)};
+}
+
+VECTOR_INLINE vint vi_add_words(vint a, vint b) {
+    return (vint){_mm256_add_epi16(a.low, b.low), _mm256_add_epi16(a.high, b.high)};
+}
+
+// Products of int16; neighbours are added as int32.
+VECTOR_INLINE vint vi_multiply_words(vint x, vint w) {
+    return (vint){_mm256_madd_epi16(x.low, w.low), _mm256_madd_epi16(x.high, w.high)};
+}
+
+VECTOR_INLINE vint vi_and(vint a, vint b) {
+    return (vint){_mm256_and_si256(a.low, b.low), _mm256_and_si256(a.high, b.high)};
+}
+
+// The upper byte of each uint16.
+VECTOR_INLINE vint vi_upper_bytes(vint x) {
+    return (vint){_mm256_srli_epi16(x.low, 8), _mm256_srli_epi16(x.high, 8)};
 }
 
 #endif
