@@ -236,14 +236,18 @@ DEFINE_BLOCKS(OF_BYTES, SUMS)
 DEFINE_BLOCKS(OF_BYTES, FLOATS)
 DEFINE_BLOCKS(OF_BYTES, BYTES)
 DEFINE_BLOCKS(OF_BYTES, ANY)
+#ifndef MSC_VECTOR_BYTES_ONLY
 DEFINE_BLOCKS(OF_FLOATS, SUMS)
 DEFINE_BLOCKS(OF_FLOATS, FLOATS)
 DEFINE_BLOCKS(OF_FLOATS, BYTES)
 DEFINE_BLOCKS(OF_FLOATS, ANY)
+#endif
 
 static const block_function *const blocks[][KIND_COUNT] = {
     [OF_BYTES] = {OF_BYTES_SUMS, OF_BYTES_FLOATS, OF_BYTES_BYTES, OF_BYTES_ANY},
+#ifndef MSC_VECTOR_BYTES_ONLY
     [OF_FLOATS] = {OF_FLOATS_SUMS, OF_FLOATS_FLOATS, OF_FLOATS_BYTES, OF_FLOATS_ANY},
+#endif
 };
 
 // The number of windows whose bytes and results fit the first-level cache. The bytes are read again
@@ -292,6 +296,7 @@ static void multiply_bytes_epilogue(const struct msc_simd_indirect *w,
     multiply(OF_BYTES, NULL, w, epilogue);
 }
 
+#ifndef MSC_VECTOR_BYTES_ONLY
 static void multiply_floats(void *sums, const struct msc_simd_indirect *w) {
     multiply(OF_FLOATS, sums, w, NULL);
 }
@@ -300,5 +305,6 @@ static void multiply_floats_epilogue(const struct msc_simd_indirect *w,
                                      const struct msc_simd_epilogue *epilogue) {
     multiply(OF_FLOATS, NULL, w, epilogue);
 }
+#endif
 
 #endif

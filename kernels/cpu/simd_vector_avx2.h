@@ -1,4 +1,7 @@
 // Vectors of 16 lanes for AVX2 with FMA: two registers each. simd_vector.h describes the functions.
+//
+//     MSC_VECTOR_AVX2_VNNI    products of four bytes with AVX-VNNI. With MSC_VNNI_OF_AVX512 too, with
+//                             the same instruction of AVX-512, for tests and measurements
 #ifndef MSC_KERNELS_CPU_SIMD_VECTOR_AVX2_H
 #define MSC_KERNELS_CPU_SIMD_VECTOR_AVX2_H
 
@@ -7,11 +10,19 @@
 #include <stdint.h>
 #include <string.h>
 
+#ifndef MSC_VECTOR_AVX2_VNNI
 #define VECTOR_TARGET __attribute__((target("avx2,fma")))
+#define VECTOR_LISTS // products of bytes are those of simd_avx2_lists.h
+#elif !defined(MSC_VNNI_OF_AVX512)
+#define VECTOR_TARGET __attribute__((target("avx2,fma,avxvnni")))
+#define DOT_PRODUCT _mm256_dpbusd_avx_epi32
+#else
+#define VECTOR_TARGET __attribute__((target("avx2,fma,avx512vl,avx512vnni")))
+#define DOT_PRODUCT _mm256_dpbusd_epi32
+#endif
 #define VECTOR_INLINE VECTOR_TARGET static inline __attribute__((always_inline))
 
 #define VECTOR_TILE 1 // vectors of channels in a tile of registers
-#define VECTOR_LISTS  // products of bytes are those of simd_avx2_lists.h
 
 typedef struct {
     __m256 low, high;
@@ -272,6 +283,12 @@ VECTOR_INLINE vint vi_multiply_words(vint x, vint w) {
 VECTOR_INLINE vint vi_and(vint a, vint b) {
     return (vint){_mm256_and_si256(a.low, b.low), _mm256_and_si256(a.high, b.high)};
 }
+
+#ifdef MSC_VECTOR_AVX2_VNNI
+VECTOR_INLINE vint vi_add_products(vint sum, vint x, vint w) {
+    return (vint){DOT_PRODUCT(sum.low, x.low, w.low), DOT_PRODUCT(sum.high, x.high, w.high)};
+}
+#endif
 
 // The upper byte of each uint16.
 VECTOR_INLINE vint vi_upper_bytes(vint x) {
