@@ -14,6 +14,8 @@
 enum { MOST_WINDOWS = 75, MOST_CHANNELS = 150, MOST_DEPTH = 200, MOST_RUNS = 3, INPUT = 20000 };
 
 #ifdef TEST_HAS_TILES
+#include "tests/kernels/vnni_of_avx512.h"
+
 extern const struct msc_simd_product tiles_emulated;
 bool msc_simd__agrees(const struct msc_simd_product *tiles);
 #endif
@@ -23,7 +25,7 @@ struct product {
     bool is_float;
 };
 
-enum { MOST_PRODUCTS = 8 };
+enum { MOST_PRODUCTS = 12 };
 
 static int find_products(struct product out[MOST_PRODUCTS]) {
     const struct msc_simd *table;
@@ -41,6 +43,9 @@ static int find_products(struct product out[MOST_PRODUCTS]) {
 #ifdef TEST_HAS_TILES
     if (msc_simd_of_machine(0)->tiles) { // the machine has the vector units that tiles rely on
         out[n++] = (struct product){&tiles_emulated, false};
+    }
+    if (vnni_of_avx512()) {
+        out[n++] = (struct product){vnni_of_avx512()->bytes, false};
     }
 #endif
     return n;

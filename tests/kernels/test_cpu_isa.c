@@ -85,7 +85,10 @@ static enum answer computes_by(const char *level) {
     bool is_avx2 = strcmp(level, "avx2") == 0, is_avx2_vnni = strcmp(level, "avx2_vnni") == 0;
     bool is_avx512 = strcmp(level, "avx512_core") == 0;
     const char *floats = has_vnni ? "avx512_vnni" : is_avx2 || is_avx2_vnni ? "avx2" : NULL;
-    const char *bytes = has_vnni ? "avx512_vnni" : is_avx2 || is_avx512 ? "avx2" : NULL;
+    const char *bytes = has_vnni               ? "avx512_vnni"
+                        : is_avx2_vnni         ? "avx2_vnni"
+                        : is_avx2 || is_avx512 ? "avx2"
+                                               : NULL;
     bool is_good = strstr(b->def->numerics(b), expected) && is_the_highest(level) &&
                    is_product(msc_cpu_from(b)->floats, floats) &&
                    is_product(msc_cpu_from(b)->bytes, bytes);
