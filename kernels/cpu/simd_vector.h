@@ -8,6 +8,7 @@
 //
 //     VECTOR_TARGET, VECTOR_INLINE   attributes of functions that use the instructions
 //     VECTOR_TILE        vectors of channels in a tile of registers, 1 or 4
+//     VECTOR_CHAIN       vectors that pass through a chain together, 4 or 8
 //     vmask              the first n lanes: vmask_of(n); all lanes if n >= 16: vmask_is_full
 //     vf_*, vi_*         arithmetic in each lane, rounded once; vf_max and vf_min return the second
 //                        operand if an operand is NaN

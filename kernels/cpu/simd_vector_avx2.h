@@ -22,7 +22,8 @@
 #endif
 #define VECTOR_INLINE VECTOR_TARGET static inline __attribute__((always_inline))
 
-#define VECTOR_TILE 1 // vectors of channels in a tile of registers
+#define VECTOR_TILE 1  // vectors of channels in a tile of registers
+#define VECTOR_CHAIN 4 // vectors that pass through a chain together
 
 typedef struct {
     __m256 low, high;
@@ -215,15 +216,14 @@ VECTOR_INLINE vint vi_load_bytes(const uint8_t *from, vmask mask, uint8_t flip) 
 }
 
 struct vlimits {
-    __m256i shift;
-    __m128i least, most, flip;
+    __m256i shift, least, most, flip;
 };
 
 VECTOR_INLINE struct vlimits vlimits_of(int32_t zero_point, int32_t low, int32_t high,
                                         int32_t below) {
     return (struct vlimits){_mm256_set1_epi16((short)(zero_point - below)),
-                            _mm_set1_epi8((char)(low - below)), _mm_set1_epi8((char)(high - below)),
-                            _mm_set1_epi8((char)below)};
+                            _mm256_set1_epi8((char)(low - below)),
+                            _mm256_set1_epi8((char)(high - below)), _mm256_set1_epi8((char)below)};
 }
 
 VECTOR_INLINE void store_16_bytes(uint8_t *to, __m128i bytes, int64_t n) {
@@ -236,17 +236,31 @@ VECTOR_INLINE void store_16_bytes(uint8_t *to, __m128i bytes, int64_t n) {
     memcpy(to, part, (size_t)n);
 }
 
+VECTOR_INLINE __m256i shifted_words(vint x, const struct vlimits *limits) {
+    return _mm256_adds_epi16(_mm256_packs_epi32(x.low, x.high), limits->shift);
+}
+
+// The bytes of two vectors. Packing works within 128 bits, so it leaves groups of four lanes in the
+// order 0, 8, 16, 24, 4, 12, 20, 28.
+VECTOR_INLINE __m256i bytes_of_two(vint a, vint b, const struct vlimits *limits) {
+    const __m256i order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
+    __m256i bytes = _mm256_packs_epi16(shifted_words(a, limits), shifted_words(b, limits));
+    bytes = _mm256_min_epi8(_mm256_max_epi8(bytes, limits->least), limits->most);
+    return _mm256_permutevar8x32_epi32(_mm256_xor_si256(bytes, limits->flip), order);
+}
+
 VECTOR_INLINE void vi_store_bytes(uint8_t *to, const vint x[], int n, int64_t n_lanes,
                                   const struct vlimits *limits) {
-    for (int k = 0; k < n; k++) {
-        // Packing works within 128 bits, so it leaves the lanes in the order 0, 8, 4, 12 of fours.
-        __m256i words = _mm256_packs_epi32(x[k].low, x[k].high);
-        words = _mm256_adds_epi16(words, limits->shift);
-        __m128i bytes =
-            _mm_packs_epi16(_mm256_castsi256_si128(words), _mm256_extracti128_si256(words, 1));
-        bytes = _mm_shuffle_epi32(bytes, _MM_SHUFFLE(3, 1, 2, 0));
-        bytes = _mm_min_epi8(_mm_max_epi8(bytes, limits->least), limits->most);
-        store_16_bytes(to + 16 * k, _mm_xor_si128(bytes, limits->flip), n_lanes - 16 * k);
+    for (int k = 0; k < n; k += 2, to += 32, n_lanes -= 32) {
+        __m256i bytes = bytes_of_two(x[k], x[k + 1 < n ? k + 1 : k], limits);
+        if (k + 1 < n && n_lanes >= 32) {
+            _mm256_storeu_si256((__m256i *)(void *)to, bytes);
+            continue;
+        }
+        store_16_bytes(to, _mm256_castsi256_si128(bytes), n_lanes);
+        if (k + 1 < n && n_lanes > 16) {
+            store_16_bytes(to + 16, _mm256_extracti128_si256(bytes, 1), n_lanes - 16);
+        }
     }
 }
 
