@@ -2,6 +2,7 @@
 // computed in integer arithmetic if both operands are quantised to integers.
 #include "base/alloc.h"
 #include "kernels/cpu/cpu.h"
+#include "kernels/cpu/cpu_matmul_bytes.h"
 #include "kernels/cpu/ewise_run.h"
 #include "kernels/lowering/gemm.h"
 #include "kernels/lowering/matmul.h"
@@ -140,7 +141,9 @@ struct run {
     struct msc_view factors[2];
     int64_t n[2]; // elements of each factor
     bool is_integer;
-    struct msc_digits digits; // how the integers of the first factor are split
+    bool is_bytes;                 // `bytes` computes the integer sums
+    struct msc_matmul_bytes bytes; // without is_bytes, routines compute them in float32
+    struct msc_digits digits;      // how the integers of the first factor are split
     void *routine_scratch, *ewise_scratch;
     float *floats[2]; // dequantised factors
     int32_t *sums;
@@ -162,9 +165,14 @@ static struct msc_view cpu_matmul_factor(const struct kernel *k, const struct ms
 
 static size_t cpu_matmul_place(struct run *r, char *memory) {
     size_t used = 0;
-    r->routine_scratch = msc_cpu_take(memory, &used, msc_routine_scratch_bytes(r->k->routine));
+    r->routine_scratch = msc_cpu_take(memory, &used,
+                                      r->is_bytes ? msc_matmul_bytes_scratch(&r->bytes)
+                                                  : msc_routine_scratch_bytes(r->k->routine));
     r->ewise_scratch =
         msc_cpu_take(memory, &used, msc_cpu_ewise_scratch_bytes(r->k->epilogues[r->is_integer]));
+    if (r->is_bytes) {
+        return used;
+    }
     for (int i = 0; i < 2; i++) {
         r->floats[i] = r->factors[i].quant
                            ? msc_cpu_take(memory, &used, (size_t)r->n[i] * sizeof(float))
@@ -222,6 +230,35 @@ static enum msc_status cpu_matmul_multiply(const struct run *r, float out[], int
     return MSC_OK;
 }
 
+static void cpu_matmul_multiply_bytes(const struct run *r, float out[]) {
+    const struct kernel *k = r->k;
+    const struct msc_matmul_bytes *m = &r->bytes;
+    const uint8_t *packed = NULL;
+    for (int64_t i = 0; i < k->n_products * k->desc.batch; i++, out += m->rows * m->columns) {
+        int64_t p = i / k->desc.batch, in_call = i % k->desc.batch;
+        const uint8_t *a = r->factors[0].data, *b = r->factors[1].data;
+        a += k->offsets[0][p] + in_call * m->rows * m->depth;
+        b += k->offsets[1][p] + in_call * m->depth * m->columns;
+        msc_matmul_bytes_run(out, m, a, b, b != packed, r->routine_scratch);
+        packed = b;
+    }
+}
+
+// Decides how the product is computed.
+static void cpu_matmul_choose(struct run *r, const struct msc_cpu_backend *b) {
+    const struct msc_gemm_desc *d = &r->k->desc;
+    const struct msc_quant *quants[2] = {r->factors[0].quant, r->factors[1].quant};
+    r->is_integer = msc_matmul_is_integer(&r->digits, quants[0], quants[1], d->in_channels);
+    if (r->is_integer) {
+        r->bytes = (struct msc_matmul_bytes){.product = b->bytes,
+                                             .rows = d->rows,
+                                             .depth = d->in_channels,
+                                             .columns = d->out_channels,
+                                             .quants = {quants[0], quants[1]}};
+        r->is_bytes = msc_matmul_bytes_accepts(&r->bytes);
+    }
+}
+
 static enum msc_status cpu_matmul_run(void *kernel, struct msc_cpu_backend *b,
                                       const struct msc_call *call, int thread) {
     const struct kernel *k = kernel;
@@ -233,11 +270,14 @@ static enum msc_status cpu_matmul_run(void *kernel, struct msc_cpu_backend *b,
         r.factors[i] = cpu_matmul_factor(k, call, i);
         r.n[i] = msc_view_n_elements(&r.factors[i]);
     }
-    r.is_integer = msc_matmul_is_integer(&r.digits, r.factors[0].quant, r.factors[1].quant,
-                                         k->desc.in_channels);
+    cpu_matmul_choose(&r, b);
     MSC_TRY(msc_cpu_get_scratch(&memory, b, thread, cpu_matmul_place(&r, NULL)));
     cpu_matmul_place(&r, memory);
-    MSC_TRY(cpu_matmul_multiply(&r, out, thread));
+    if (r.is_bytes) {
+        cpu_matmul_multiply_bytes(&r, out);
+    } else {
+        MSC_TRY(cpu_matmul_multiply(&r, out, thread));
+    }
     if (r.is_integer) {
         scale = r.factors[0].quant->scales[0] * r.factors[1].quant->scales[0];
     }

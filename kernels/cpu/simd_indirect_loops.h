@@ -56,6 +56,18 @@ static void pack(void *packed, const void *weights, int64_t channels, int64_t n_
     }
 }
 
+// Interleaves the bytes of GROUP rows that are `row` bytes apart.
+static void interleave(char *to, const char *from, int64_t row, int64_t n) {
+    for (int64_t c = 0; c < n; c++) {
+        uint32_t bytes[GROUP], group = 0;
+        for (int i = 0; i < GROUP; i++) {
+            bytes[i] = (uint8_t)from[i * row + c];
+            group |= bytes[i] << 8 * i;
+        }
+        memcpy(to + c * GROUP, &group, GROUP);
+    }
+}
+
 // Packs one run; the result is the same as that of pack. A group of floats is one
 // row, so the channels of a row are copied together. A group of bytes takes four rows.
 static void pack_rows(void *packed, const void *rows, int64_t channels, int64_t n_rows,
@@ -70,6 +82,11 @@ static void pack_rows(void *packed, const void *rows, int64_t channels, int64_t 
             const char *from = (const char *)rows + (row * channels + v * LANES) * element;
             if (element == GROUP) {
                 memcpy(to, from, (size_t)(filled * GROUP));
+                memset(to + filled * GROUP, 0, (size_t)((width - filled) * GROUP));
+                continue;
+            }
+            if (n_rows - row >= GROUP) {
+                interleave(to, from, channels, filled);
                 memset(to + filled * GROUP, 0, (size_t)((width - filled) * GROUP));
                 continue;
             }
