@@ -60,7 +60,7 @@ static const char *element_weights(const void *weights, int n_taps, int64_t elem
 struct taps {
     vint part[PARTS];
 };
-VECTOR_INLINE struct taps interleave(__m128i a, __m128i b, __m128i c, __m128i d) {
+VECTOR_INLINE struct taps interleave_taps(__m128i a, __m128i b, __m128i c, __m128i d) {
     __m128i ab[2] = {_mm_unpacklo_epi8(a, b), _mm_unpackhi_epi8(a, b)};
     __m128i cd[2] = {_mm_unpacklo_epi8(c, d), _mm_unpackhi_epi8(c, d)};
 #ifdef MSC_VECTOR_AVX2_VNNI
@@ -95,7 +95,7 @@ VECTOR_INLINE vint add_vector(const struct msc_simd_taps *t, int64_t at, int64_t
         UNROLL for (int k = 0; k < MSC_SIMD_TAPS; k++) {
             x[k] = load_16_bytes(t->taps[tap + k] + at, n, t->flip);
         }
-        struct taps taps = interleave(x[0], x[1], x[2], x[3]);
+        struct taps taps = interleave_taps(x[0], x[1], x[2], x[3]);
         for (int i = 0; i < PARTS && tap + i * TAPS < t->n_taps; i++, weights += BLOCK * 4) {
             sums = add_group_of_taps(sums, taps.part[i], vi_load(weights));
         }
@@ -164,7 +164,7 @@ VECTOR_INLINE struct taps load_column(const struct vector *v, const uint8_t *con
     UNROLL for (int k = 0; k < MSC_SIMD_TAPS; k++) {
         x[k] = load_16_bytes(rows[k] + at, v->n, c->flip);
     }
-    return interleave(x[0], x[1], x[2], x[3]);
+    return interleave_taps(x[0], x[1], x[2], x[3]);
 }
 
 VECTOR_INLINE vint add_column(vint sums, const struct taps *x, const struct vector *v, int k) {
@@ -258,7 +258,7 @@ VECTOR_TARGET static void fill_vector(struct vector *v, const struct msc_simd_co
         }
     }
     __m128i blank = load_16_bytes(c->blank + channel, n, c->flip);
-    v->blank = interleave(blank, blank, blank, blank);
+    v->blank = interleave_taps(blank, blank, blank, blank);
     v->begin = vi_set(0);
     if (f) {
         v->begin = vi_subtract(v->begin, vi_load_part(mask, f->offsets + channel));

@@ -55,10 +55,29 @@ struct extremes {
     vint most, least;
 };
 
+// Loads a group from four rows of 16 channels.
+VECTOR_INLINE vint load_rows(const int8_t *from, int64_t row) {
+    __m128i x[GROUP], pairs[GROUP];
+    UNROLL for (int i = 0; i < GROUP; i++) {
+        x[i] = _mm_loadu_si128((const __m128i *)(const void *)(from + i * row));
+    }
+    UNROLL for (int i = 0; i < GROUP; i += 2) {
+        pairs[i] = _mm_unpacklo_epi8(x[i], x[i + 1]);
+        pairs[i + 1] = _mm_unpackhi_epi8(x[i], x[i + 1]);
+    }
+    return (vint){_mm256_set_m128i(_mm_unpackhi_epi16(pairs[0], pairs[2]),
+                                   _mm_unpacklo_epi16(pairs[0], pairs[2])),
+                  _mm256_set_m128i(_mm_unpackhi_epi16(pairs[1], pairs[3]),
+                                   _mm_unpacklo_epi16(pairs[1], pairs[3]))};
+}
+
 VECTOR_INLINE vint load_group(const struct weights *w, int32_t run, int32_t k) {
     int8_t group[VECTOR] = {0};
     int64_t n = w->depth - k < GROUP ? w->depth - k : GROUP;
     const int8_t *from = w->at + (run * w->depth + k) * w->step;
+    if (w->channel_step == 1 && w->channels == LANES && n == GROUP) {
+        return load_rows(from, w->step);
+    }
     for (int64_t c = 0; c < w->channels; c++, from += w->channel_step) {
         if (w->step == 1 && n == GROUP) {
             memcpy(group + c * GROUP, from, GROUP);
