@@ -229,15 +229,21 @@ static void lists_pack_rows(void *packed, const void *rows, int64_t channels, in
 
 // ---- Multiplying ------------------------------------------------------------------------------
 
+enum { MOST_AHEAD = 4096 };
+
 static size_t lists_scratch_bytes(int64_t n_runs, int64_t depth) {
     return n_runs == 1 ? 0 : (size_t)places_bytes(count_groups(n_runs, depth));
 }
 
 // Sets b->places to the offsets of the vector's groups in a window. Scratch memory has them if
-// there are several runs.
+// there are several runs. The lists of the next vector are prefetched: they do not follow directly,
+// so the processor does not predict them.
 static void enter_lists(struct block *b) {
     const struct msc_simd_indirect *w = b->w;
-    int64_t n = count_groups(w->n_runs, w->depth);
+    int64_t n = count_groups(w->n_runs, w->depth), step = lists_bytes(w->n_runs, w->depth);
+    for (int64_t at = 0; at < step && at < MOST_AHEAD; at += LINE) {
+        __builtin_prefetch(b->weights + step + at);
+    }
     const int32_t *offsets = (const int32_t *)(const void *)(b->weights + LISTS_BYTES);
     int32_t *places = w->scratch;
     b->places = offsets;
