@@ -38,26 +38,33 @@ static enum msc_status recheck_evaluate(bool *is_same, struct msc_str *text, con
     return msc_str_status(text);
 }
 
-static enum msc_status recheck_leave_out(cJSON *list, struct msc_record *record, int64_t id,
-                                         const char *metric, const char *difference,
-                                         const struct msc_log *log) {
+enum msc_status msc_recheck_leave_out(struct cJSON **row, struct cJSON *list,
+                                      struct msc_record *record, int64_t id, const char *metric,
+                                      const char *difference) {
     char text[MSC_HASH_TEXT_BYTES];
     struct msc_hash checksum;
     cJSON *object = cJSON_CreateObject();
-    size_t line = msc_record_line_number(record, id);
     MSC_TRY(msc_json_push(list, object));
     MSC_TRY(msc_record_checksum(&checksum, record, id));
     MSC_TRY(msc_json_add_number(object, "id", (double)id));
-    MSC_TRY(msc_json_add_number(object, "line", (double)line));
+    MSC_TRY(msc_json_add_number(object, "line", (double)msc_record_line_number(record, id)));
     MSC_TRY(msc_json_add_text(object, "checksum", msc_hash_format(text, checksum)));
     MSC_TRY(msc_json_add_text(object, "metric", metric));
     MSC_TRY(msc_json_add_text(object, "difference", difference));
+    msc_record_leave_out(record, id);
+    *row = object;
+    return MSC_OK;
+}
+
+static enum msc_status recheck_leave_out(cJSON *list, struct msc_record *record, int64_t id,
+                                         const char *metric, const char *difference,
+                                         const struct msc_log *log) {
+    cJSON *row = NULL;
     msc_log(log, MSC_LOG_WARNING,
             "%s: line %zu (trial %lld) could not be reproduced: %s; it is left out and the next "
             "best is used; mscgym verify checks the others",
-            msc_record_path(record), line, (long long)id, difference);
-    msc_record_leave_out(record, id);
-    return MSC_OK;
+            msc_record_path(record), msc_record_line_number(record, id), (long long)id, difference);
+    return msc_recheck_leave_out(&row, list, record, id, metric, difference);
 }
 
 static enum msc_status recheck_best(cJSON *list, struct msc_record *record,

@@ -24,6 +24,12 @@ struct msc_recheck_options {
     const struct msc_cancel *cancel;
 };
 
+// Leaves a trial out of the record, and adds a row for it to `list`: `id`, `line`, `checksum`,
+// `metric` and `difference`. *row, borrowed from the list, is that row.
+enum msc_status msc_recheck_leave_out(struct cJSON **row, struct cJSON *list,
+                                      struct msc_record *record, int64_t id, const char *metric,
+                                      const char *difference);
+
 // *left_out is a JSON list, owned by the caller (cJSON_Delete), of the lines that this call left
 // out: `id`, `line`, `checksum`, `metric` and `difference`, a string. MSC_E_STATE after
 // MSC_RECHECK_MOST lines.

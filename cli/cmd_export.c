@@ -19,6 +19,7 @@
 #include "results/report.h"
 #include "results/tensorboard.h"
 
+#include <math.h>
 #include <string.h>
 
 struct export_values {
@@ -203,8 +204,12 @@ static enum msc_status print_losses(const struct export_values *v,
     struct msc_str text = {0};
     if (!v->common.json) {
         msc_str_append(&text, "distill_loss: ");
-        msc_str_double(&text, losses->loss_before);
-        msc_str_append(&text, " with the old scales, ");
+        if (isnan(losses->loss_before)) {
+            msc_str_append(&text, "unknown with the old scales, which have other shapes, ");
+        } else {
+            msc_str_double(&text, losses->loss_before);
+            msc_str_append(&text, " with the old scales, ");
+        }
         msc_str_double(&text, losses->loss_after);
         msc_str_printf(&text, " with the new ones, on %lld samples\n", (long long)n_samples);
         enum msc_status status = msc_cli_print_str(&text);
@@ -212,7 +217,9 @@ static enum msc_status print_losses(const struct export_values *v,
         return status;
     }
     cJSON *json = cJSON_CreateObject();
-    enum msc_status status = msc_json_add_number(json, "loss_before", losses->loss_before);
+    enum msc_status status = isnan(losses->loss_before)
+                                 ? MSC_OK
+                                 : msc_json_add_number(json, "loss_before", losses->loss_before);
     if (status == MSC_OK) {
         status = msc_json_add_number(json, "loss_after", losses->loss_after);
     }

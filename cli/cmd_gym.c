@@ -211,6 +211,7 @@ static enum msc_status cmd_gym_run(const struct msc_cli_call *call, const struct
     struct msc_processor_options o = MSC_PROCESSOR_OPTIONS_INIT;
     struct serving s = {.gym = NULL};
     struct msc_processor *p = NULL;
+    struct msc_drops drops;
     enum msc_status status = MSC_OK;
     MSC_TRY_OUT(msc_output_keep());
     MSC_TRY_OUT(msc_cli_fill_options(&o, call, &v->common));
@@ -218,7 +219,9 @@ static enum msc_status cmd_gym_run(const struct msc_cli_call *call, const struct
     MSC_TRY_OUT(msc_processor_open(&p, v->config, &o));
     MSC_TRY_OUT(msc_processor_prepare(p));
     s.space = msc_env_space(msc_processor_env(p));
-    MSC_TRY_OUT(msc_env_read_goal(&s.goal, s.space, msc_processor_config(p)->entries[0].env));
+    MSC_TRY_OUT(
+        msc_env_read_drops(&drops, &s.goal, s.space, msc_processor_config(p)->entries[0].env));
+    MSC_TRY_OUT(msc_env_measure_drops(&drops, &s.goal, msc_processor_env(p)));
     MSC_TRY_OUT(msc_gym_create(&s.gym, msc_processor_env(p), &s.goal,
                                v->trials > 0 ? (uint64_t)v->trials : 0));
     status = serve(&s);

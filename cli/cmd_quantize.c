@@ -20,7 +20,7 @@ struct quantize_values {
     int64_t n_float;
     struct msc_cli_list loss_tensors, outputs, exclude;
     int64_t batch;
-    const char *atol;
+    const char *atol, *accuracy_drop;
 };
 
 #define QUANTIZE(member) offsetof(struct quantize_values, member)
@@ -54,6 +54,14 @@ static const struct msc_cli_option options[] = {
      .values = MSC_CLI_FILES,
      .help = "class of each sample; adds the accuracy to the table",
      .offset = QUANTIZE(labels)},
+    {.name = "accuracy-drop",
+     .argument = "X",
+     .type = MSC_CLI_TEXT,
+     .help = "write only a plan whose accuracy is at most X below the float model's, such as 0.01 "
+             "for one point",
+     .details = "It is measured on the held-back samples; the table shows its standard error.",
+     .needs = "labels",
+     .offset = QUANTIZE(accuracy_drop)},
     {.name = "target",
      .argument = "NAME",
      .type = MSC_CLI_TEXT,
@@ -128,10 +136,14 @@ static const struct {
     {"distill_loss", {"metrics", "distill_loss"}},
     {"held_back.distill_loss", {"examined", "validation", "distill_loss"}},
     {"held_back.accuracy", {"examined", "validation", "accuracy"}},
+    {"held_back.accuracy_drop", {"examined", "validation", "accuracy_drop"}},
+    {"held_back.accuracy_drop_se", {"examined", "validation", "accuracy_drop_se"}},
+    {"held_back.float_accuracy", {"examined", "validation", "float_accuracy"}},
     {"size_bytes", {"metrics", "size_bytes"}},
     {"file_bytes", {"examined", "file_bytes"}},
     {"runtime.held_back.distill_loss", {"examined", "runtime", "validation", "distill_loss"}},
     {"runtime.held_back.accuracy", {"examined", "runtime", "validation", "accuracy"}},
+    {"runtime.held_back.accuracy_drop", {"examined", "runtime", "validation", "accuracy_drop"}},
     {"runtime.latency_us", {"examined", "runtime", "latency_us"}},
     {"runtime.latency_ratio", {"examined", "runtime", "latency_ratio"}},
 };
@@ -258,6 +270,21 @@ static void write_float(struct msc_str *out, const cJSON *report, const cJSON *b
     }
 }
 
+// States the bound on the accuracy, and the drop of the written plan.
+static void write_drop(struct msc_str *out, const cJSON *report, const cJSON *best) {
+    static const char *const drop[4] = {"examined", "validation", "accuracy_drop"};
+    static const char *const error[4] = {"examined", "validation", "accuracy_drop_se"};
+    const cJSON *most = msc_json_get(report, "accuracy_drop");
+    const cJSON *value = find_number(best, drop), *se = find_number(best, error);
+    if (most && value) {
+        msc_str_printf(
+            out,
+            "accuracy_drop: at most %g is allowed; it is %.4g (standard error %.2g, from "
+            "the differences sample by sample)\n",
+            most->valuedouble, value->valuedouble, se ? se->valuedouble : NAN);
+    }
+}
+
 static enum msc_status print_quantized(const cJSON *report) {
     const cJSON *list = msc_json_get(report, "plans");
     const cJSON *best = list->child, *plain = find_plain(list);
@@ -280,6 +307,7 @@ static enum msc_status print_quantized(const cJSON *report) {
     write_count(&text, msc_json_get(best, "float"), "tensor", "left float");
     write_count(&text, msc_json_get(best, "improved"), "weight", "improved");
     msc_str_char(&text, '\n');
+    write_drop(&text, report, best);
     msc_report__write_sameness(&text, report);
     write_plans(&text, names, plans, plain ? 3 : 2);
     write_slower(&text, report, best);
@@ -330,6 +358,10 @@ static enum msc_status quantize_model(cJSON **report, const struct msc_cli_call 
                                   .atol = v->atol,
                                   .host = MSC_PROCESSOR_OPTIONS_INIT};
     MSC_TRY(check_values(v));
+    if (v->accuracy_drop) {
+        MSC_TRY(msc_cli_parse_drop(&o.accuracy_drop, "quantize", v->accuracy_drop));
+        o.has_accuracy_drop = true;
+    }
     MSC_TRY(msc_cli_fill_options(&o.host, call, &v->common));
     MSC_TRY(msc_worker_open(&worker, &cancel));
     o.host.cancel = &cancel;

@@ -4,7 +4,7 @@
 
 struct search_values {
     struct msc_cli_search search;
-    const char *record, *entry, *baseline;
+    const char *record, *entry, *baseline, *accuracy_drop;
     struct msc_cli_list warm_from;
     bool restart;
 };
@@ -38,6 +38,14 @@ static const struct msc_cli_option options[] = {
      .help =
          "compare with uniform plans (uniform, the default) or also with a greedy search (greedy)",
      .offset = offsetof(struct search_values, baseline)},
+    {.name = "accuracy-drop",
+     .argument = "X",
+     .type = MSC_CLI_TEXT,
+     .help = "bound the drop of the accuracy from the float model by X, such as 0.01 for one point",
+     .details = "It replaces the bounds of the searches on the accuracy, and needs labels. Without "
+                "a bound on size or speed, make one of these an objective. The plan also keeps the "
+                "bound on the validation samples, if there are any.",
+     .offset = offsetof(struct search_values, accuracy_drop)},
     {.name = "warm-from",
      .argument = "FILE",
      .type = MSC_CLI_LIST,
@@ -63,6 +71,13 @@ static int cmd_search(const struct msc_cli_call *call, void *payload) {
                                            "search: --baseline is \"%s\", expected uniform or "
                                            "greedy",
                                            v->baseline));
+    }
+    if (v->accuracy_drop) {
+        enum msc_status status = msc_cli_parse_drop(&o.accuracy_drop, "search", v->accuracy_drop);
+        if (status != MSC_OK) {
+            return msc_cli_fail(call, status);
+        }
+        o.has_accuracy_drop = true;
     }
     o.entry = v->entry;
     o.record = v->record;

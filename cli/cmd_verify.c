@@ -1,10 +1,14 @@
 #include "cli/searching.h"
 
+#include "base/alloc.h"
 #include "base/json.h"
 #include "base/str.h"
 #include "checks/verify.h"
+#include "env/env.h"
+#include "records/record_header.h"
 
 #include <math.h>
+#include <string.h>
 
 struct verify_values {
     struct msc_cli_common common;
@@ -53,7 +57,7 @@ static const char *const keys[MSC_VERIFY_VERDICT_COUNT] = {
     [MSC_VERIFY_SKIPPED] = "skipped",
 };
 
-static enum msc_status write_json(const struct msc_verify_result *result) {
+static enum msc_status write_json(const struct msc_verify_result *result, const cJSON *drops) {
     cJSON *json = cJSON_CreateObject();
     cJSON *lines = cJSON_CreateArray();
     enum msc_status status = MSC_OK;
@@ -77,6 +81,9 @@ static enum msc_status write_json(const struct msc_verify_result *result) {
     if (status == MSC_OK && result->has_distilled) {
         status = msc_json_add_text(json, "distilled", keys[result->distilled.verdict]);
     }
+    if (status == MSC_OK && drops->child) {
+        status = msc_json_add(json, "drops", cJSON_Duplicate(drops, true));
+    }
     if (status == MSC_OK) {
         status = msc_cli_print_json(json);
     }
@@ -85,7 +92,24 @@ static enum msc_status write_json(const struct msc_verify_result *result) {
     return status;
 }
 
-static enum msc_status print_verified(const struct msc_verify_result *result) {
+static void write_drops(struct msc_str *out, const cJSON *drops) {
+    const cJSON *row = NULL;
+    cJSON_ArrayForEach(row, drops) {
+        double recorded = msc_json_number_of(row, "float"), now = msc_json_number_of(row, "now");
+        msc_str_printf(out, "%s%s: at most %g is allowed from the float model's %.5g, ",
+                       msc_json_text_of(row, "metric"),
+                       cJSON_IsTrue(msc_json_get(row, "relative")) ? MSC_DROP_RATIO_SUFFIX
+                                                                   : MSC_DROP_SUFFIX,
+                       msc_json_number_of(row, "drop"), recorded);
+        if (now == recorded) {
+            msc_str_append(out, "which is measured again\n");
+        } else {
+            msc_str_printf(out, "but it is %.17g now\n", now);
+        }
+    }
+}
+
+static enum msc_status print_verified(const struct msc_verify_result *result, const cJSON *drops) {
     struct msc_str text = {0};
     for (size_t i = 0; i < result->n_lines; i++) {
         if (result->lines[i].verdict == MSC_VERIFY_DIFFERENT) {
@@ -111,9 +135,43 @@ static enum msc_status print_verified(const struct msc_verify_result *result) {
         msc_str_printf(&text, " (other numerics: noise %.3g)", result->noise_ratio);
     }
     msc_str_append(&text, before[0] ? "\n" : "the record has no trials\n");
+    write_drops(&text, drops);
     enum msc_status status = msc_cli_print_str(&text);
     msc_str_finish(&text);
     return status;
+}
+
+// Adds a row to `list` for each bound by drop: the bound, the float model's value in the record,
+// and `now`, the value measured again. A value that differs under the record's own numerics sets
+// *is_different.
+static enum msc_status check_drops(cJSON *list, bool *is_different, const struct msc_record *record,
+                                   struct msc_processor *p) {
+    const struct msc_goal *goal = msc_record_goal(record);
+    const char *numerics = msc_json_text_of(msc_record_header(record), "numerics");
+    bool is_same = numerics && strcmp(numerics, msc_processor_numerics(p)) == 0;
+    double metrics[MSC_MAX_METRICS];
+    struct msc_drops drops;
+    MSC_TRY(msc_record_header_drops(&drops, msc_record_header(record), msc_record_path(record)));
+    MSC_TRY(msc_drops_any(&drops, goal) ? msc_env_reference(msc_processor_env(p), metrics)
+                                        : MSC_OK);
+    for (size_t i = 0; i < goal->n_bounds; i++) {
+        const struct msc_drop *drop = &drops.of_bound[i];
+        const struct msc_metric *metric =
+            &msc_record_space(record)->metrics[goal->bounds[i].metric];
+        if (!drop->is_stated) {
+            continue;
+        }
+        double now = metrics[goal->bounds[i].metric];
+        cJSON *row = cJSON_CreateObject();
+        MSC_TRY(msc_json_push(list, row));
+        MSC_TRY(msc_json_add_text(row, "metric", metric->name));
+        MSC_TRY(msc_json_add_number(row, "drop", drop->most));
+        MSC_TRY(msc_json_add_bool(row, "relative", drop->is_relative));
+        MSC_TRY(msc_json_add_number(row, "float", drop->reference));
+        MSC_TRY(msc_json_add_number(row, "now", now));
+        *is_different |= now != drop->reference && is_same && !metric->is_measured;
+    }
+    return MSC_OK;
 }
 
 // Prints the result before the environment is released, because the result borrows from it.
@@ -122,6 +180,7 @@ static enum msc_status cmd_verify_run(bool *is_different, const struct msc_cli_c
     struct msc_processor_options o = MSC_PROCESSOR_OPTIONS_INIT;
     struct msc_verify_result result = {0};
     struct msc_processor *p = NULL;
+    cJSON *drops = cJSON_CreateArray();
     struct msc_record *record = NULL;
     int64_t *ids = NULL;
     size_t n_ids = 0;
@@ -147,8 +206,11 @@ static enum msc_status cmd_verify_run(bool *is_different, const struct msc_cli_c
     };
     MSC_TRY_OUT(msc_verify_run(&result, &what));
     *is_different = result.n_by_verdict[MSC_VERIFY_DIFFERENT] > 0;
-    status = v->common.json ? write_json(&result) : print_verified(&result);
+    MSC_TRY_OUT(MSC_ALLOCATED(drops));
+    MSC_TRY_OUT(check_drops(drops, is_different, record, p));
+    status = v->common.json ? write_json(&result, drops) : print_verified(&result, drops);
 out:
+    cJSON_Delete(drops);
     msc_verify_result_finish(&result);
     msc_processor_close(p);
     msc_record_close(record);

@@ -68,7 +68,9 @@ static void write_metrics(struct msc_str *out, const struct msc_cli_plugin *plug
         int length = (int)strlen(metric->name);
         width = length > width ? length : width;
     }
-    msc_str_append(out, "  metrics, for objectives and bounds:\n");
+    msc_str_append(
+        out, "  metrics, for objectives and bounds; a bound on NAME_drop limits the drop from the "
+             "float model:\n");
     for (size_t i = 0; (metric = plugin_metric(plugin, i)); i++) {
         msc_str_printf(out, "    %-*s  %s (%s%s)\n", width, metric->name,
                        metric->help ? metric->help : "", metric->is_exact ? "exact" : "measured",

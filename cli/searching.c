@@ -12,6 +12,7 @@
 #include "kernels/engine/backends.h"
 #include "pipeline/log_file.h"
 #include "results/report.h"
+#include "results/report_drop.h"
 #include "supervise/supervise.h"
 
 #include <stdio.h>
@@ -189,13 +190,20 @@ static void tell_end(const struct msc_cli_call *call, const struct msc_config *c
     const char *record = NULL;
     const cJSON *report = NULL;
     struct msc_str path = {0}; // quoted for a shell command
+    bool is_left_out = false;  // every plan within the bounds breaks one on the validation samples
     cJSON_ArrayForEach(report, result->reports) {
         record = msc_json_text_of(report, "record") ? msc_json_text_of(report, "record") : record;
+        is_left_out =
+            !cJSON_IsObject(msc_json_get(report, "winner")) && msc_report__has_held_out(report);
     }
     msc_shown_append_path(&path, record ? record : "");
     if (result->was_cancelled && record) {
         msc_log(&console->log, MSC_LOG_INFO, "stopped; mscgym resume %s%s continues",
                 msc_str_text(&path), config->names_code ? " --allow-plugins" : "");
+    } else if (!result->is_feasible && record && is_left_out) {
+        msc_log(&console->log, MSC_LOG_ERROR,
+                "%s: no trial meets every bound on the validation samples, so nothing was exported",
+                record);
     } else if (!result->is_feasible && record && config->model) {
         msc_log(&console->log, MSC_LOG_ERROR,
                 "%s: no trial meets every bound, so nothing was exported; mscgym export %s -o "
@@ -327,6 +335,15 @@ static enum msc_status take_log(struct msc_processor_options *options, const cha
     }
     options->tensorboard = log + sizeof kind - 1;
     return MSC_OK;
+}
+
+enum msc_status msc_cli_parse_drop(double *out, const char *command, const char *text) {
+    return msc_parse_double(out, text) && *out >= 0 && *out < 1
+               ? MSC_OK
+               : MSC_FAIL(MSC_E_INVALID,
+                          "%s: --accuracy-drop is \"%s\", expected a number from 0 to 1, such as "
+                          "0.01 for one point",
+                          command, text);
 }
 
 int msc_cli_run_search(const struct msc_cli_call *call, const struct msc_cli_search *values,

@@ -34,6 +34,9 @@ typedef enum msc_status (*msc_cli_open)(struct msc_processor **out, const char *
 int msc_cli_run_search(const struct msc_cli_call *call, const struct msc_cli_search *values,
                        struct msc_processor_options *options, msc_cli_open open);
 
+// Reads the value of --accuracy-drop, a number from 0 to 1.
+enum msc_status msc_cli_parse_drop(double *out, const char *command, const char *text);
+
 // Fills device, threads, memory, bindings and log, for every command that opens a processor.
 enum msc_status msc_cli_fill_options(struct msc_processor_options *out,
                                      const struct msc_cli_call *call,

@@ -22,6 +22,7 @@ set(public_headers
     data/dtype.h
     data/npy.h
     data/safetensors.h
+    env/api/drop.h
     env/api/env.h
     env/api/space.h
     env/api/trial.h

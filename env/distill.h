@@ -31,6 +31,18 @@ struct msc_sample_metric {
     // threads, for several samples at the same time.
     double (*sample)(const struct msc_sample *s);
     bool needs_labels; // not measured if the dataset lacks labels
+    bool has_drop;     // also measures the float model's value less the run's, sample by sample
+};
+
+// By how much a metric of samples is less than in the float model, on the same samples. Let d be
+// the float model's value of a sample less the run's, over n samples. `mean` is the mean of d, and
+// `standard_error` is sqrt(s2 / n), where s2 is the variance of d with the divisor n - 1. Both
+// models run on the same samples, so most of d is 0 and the error is smaller than that of the
+// difference of two independent means (Agresti, Categorical Data Analysis, 3rd ed. 2013, chapter
+// 11: matched pairs).
+struct msc_sample_drop {
+    double mean;
+    double standard_error; // NaN: less than two samples
 };
 
 struct msc_distill_options {
@@ -72,6 +84,7 @@ struct msc_distill_run {
     double loss;
     // [n_metrics]; NaN if not measured, or if the run was stopped or is a part
     double metrics[MSC_MAX_METRICS];
+    struct msc_sample_drop drops[MSC_MAX_METRICS]; // [n_metrics]; NaN where metrics are, or unasked
     double reuse_ratio;
 };
 
@@ -115,7 +128,8 @@ enum msc_status msc_distill_fold(struct msc_distill *d, struct msc_distill_run *
                                  size_t n_batches, size_t end);
 size_t msc_distill_n_batches(const struct msc_distill *d);
 size_t msc_distill_n_terms(const struct msc_distill *d); // number of terms of a run
-// Terms are [n_sums][n_batches]: the sum over a batch's samples of the loss, then of each metric.
+// Terms are [n_sums][n_batches]: the sum over a batch's samples of the loss, then of each metric,
+// then, for each metric with a drop, of the drop and of its square.
 size_t msc_distill_n_sums(const struct msc_distill *d);
 // The summed loss of the first batches divided by the number of all samples, from a run's terms.
 double msc_distill_partial_loss(const struct msc_distill *d, const double terms[],

@@ -38,6 +38,16 @@ int64_t msc_sample_label(const struct msc_sample *s) {
     return msc_dataset_label(s->distill->dataset, s->sample);
 }
 
+// The index among a run's sums of the drop of a metric, if it has one; the square of the drop
+// follows. For the number of metrics: the number of sums.
+static size_t drop_sum(const struct msc_distill *d, size_t metric) {
+    size_t sum = 1 + d->options.n_metrics;
+    for (size_t m = 0; m < metric; m++) {
+        sum += d->options.metrics[m].has_drop ? 2 : 0;
+    }
+    return sum;
+}
+
 // Weighted mean over the compared tensors.
 static double sample_loss(const struct msc_sample *s) {
     const struct msc_distill *d = s->distill;
@@ -55,7 +65,7 @@ static double sample_loss(const struct msc_sample *s) {
 }
 
 size_t msc_distill_n_sums(const struct msc_distill *d) {
-    return 1 + d->options.n_metrics;
+    return drop_sum(d, d->options.n_metrics);
 }
 
 size_t msc_distill_n_terms(const struct msc_distill *d) {
@@ -84,8 +94,24 @@ static void distill_begin_run(void *payload, size_t index) {
     }
 }
 
+// Adds what a sample contributes to the sums of a metric. `of_float` is the same sample with the
+// float model's values.
+static void add_metric(struct msc_distill *d, size_t trial, size_t metric,
+                       const struct msc_sample *s, const struct msc_sample *of_float) {
+    const struct msc_sample_metric *m = &d->options.metrics[metric];
+    double value = m->sample(s);
+    terms_of(d, trial, 1 + metric)[s->batch] += value;
+    if (m->has_drop) {
+        double drop = m->sample(of_float) - value;
+        size_t sum = drop_sum(d, metric);
+        terms_of(d, trial, sum)[s->batch] += drop;
+        terms_of(d, trial, sum + 1)[s->batch] += drop * drop;
+    }
+}
+
+// `references` [n_compared] are the float model's values of the batch.
 static void compare_samples(struct msc_distill *d, size_t trial, size_t batch,
-                            const float *const values[]) {
+                            const float *const values[], const float *const references[]) {
     int64_t n = msc_dataset_batch_samples(d->dataset, batch);
     for (size_t sum = 0; sum < msc_distill_n_sums(d); sum++) {
         terms_of(d, trial, sum)[batch] = 0;
@@ -96,10 +122,12 @@ static void compare_samples(struct msc_distill *d, size_t trial, size_t batch,
                                      .batch = batch,
                                      .row = row,
                                      .sample = first_sample(d, batch) + row};
+        struct msc_sample of_float = s;
+        of_float.values = references;
         terms_of(d, trial, 0)[batch] += sample_loss(&s);
         for (size_t m = 0; m < d->options.n_metrics; m++) {
             if (has_metric(d, m)) {
-                terms_of(d, trial, 1 + m)[batch] += d->options.metrics[m].sample(&s);
+                add_metric(d, trial, m, &s, &of_float);
             }
         }
     }
@@ -119,13 +147,14 @@ static enum msc_status distill_compare_batch(void *payload, size_t trial, size_t
     for (size_t i = 0; i < d->n_compared; i++) {
         n_gathered += n_to_gather(d, i, batch);
     }
-    const float **samples = msc_alloc_zero(d->n_compared, sizeof(samples[0]));
+    const float **samples = msc_alloc_zero(2 * d->n_compared, sizeof(samples[0]));
     float *gathered = msc_alloc((size_t)n_gathered * sizeof(gathered[0]) + 1);
     enum msc_status status = MSC_ALLOCATED(samples && gathered);
     float *next = gathered;
     for (size_t i = 0; status == MSC_OK && i < d->n_compared; i++) {
         int64_t n = n_to_gather(d, i, batch);
         samples[i] = n > 0 ? next : values[i].data;
+        samples[d->n_compared + i] = msc_distill__reference(&d->compared[i], batch, 0);
         if (n > 0) {
             msc_distill__gather(next, values[i].data, &d->compared[i].parts[batch],
                                 msc_dataset_batch_samples(d->dataset, batch));
@@ -133,7 +162,7 @@ static enum msc_status distill_compare_batch(void *payload, size_t trial, size_t
         }
     }
     if (status == MSC_OK) {
-        compare_samples(d, trial, batch, samples);
+        compare_samples(d, trial, batch, samples, samples + d->n_compared);
     }
     msc_free(gathered);
     msc_free(samples);
@@ -169,14 +198,26 @@ static bool is_run_over(void *payload, size_t index) {
     return d->sums[index].is_over;
 }
 
+static struct msc_sample_drop measure_drop(struct msc_distill *d, size_t index, size_t metric) {
+    double n = (double)d->n_samples;
+    size_t sum = drop_sum(d, metric), n_batches = msc_distill_n_batches(d);
+    double mean = add_terms(terms_of(d, index, sum), n_batches) / n;
+    double squares = add_terms(terms_of(d, index, sum + 1), n_batches);
+    double variance = n > 1 ? fmax(squares - n * mean * mean, 0) / (n - 1) : NAN;
+    return (struct msc_sample_drop){mean, sqrt(variance / n)};
+}
+
 static void measure_run(struct msc_distill *d, size_t index) {
     struct msc_distill_run *run = &d->runs[index];
     bool is_whole = run->status == MSC_OK && !run->was_stopped && !run->is_part;
     for (size_t m = 0; m < d->options.n_metrics; m++) {
         run->metrics[m] = NAN;
+        run->drops[m] = (struct msc_sample_drop){NAN, NAN};
         if (is_whole && has_metric(d, m)) {
             double sum = add_terms(terms_of(d, index, 1 + m), msc_distill_n_batches(d));
             run->metrics[m] = sum / (double)d->n_samples;
+            run->drops[m] =
+                d->options.metrics[m].has_drop ? measure_drop(d, index, m) : run->drops[m];
         }
     }
 }

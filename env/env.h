@@ -13,6 +13,7 @@
 #ifndef MSC_ENV_ENV_H
 #define MSC_ENV_ENV_H
 
+#include "env/api/drop.h"
 #include "env/api/env.h"
 
 MSC_PUBLIC_BEGIN
@@ -57,6 +58,15 @@ const struct msc_space *msc_env_space(const struct msc_env *env); // borrowed un
 // can meet are refused. MSC_E_INVALID: the message names the key.
 enum msc_status msc_env_read_goal(struct msc_goal *goal, const struct msc_space *space,
                                   const struct cJSON *config);
+// Like msc_env_read_goal, but also accepts bounds by drop: {metric: {"drop": …, "relative": …}},
+// {"<metric>_drop": number} and {"<metric>_drop_ratio": number}. These bounds have no limit until
+// msc_env_measure_drops sets it, or the limits of a record are taken.
+enum msc_status msc_env_read_drops(struct msc_drops *drops, struct msc_goal *goal,
+                                   const struct msc_space *space, const struct cJSON *config);
+// Measures the float model and sets the limits of bounds by drop; without such bounds, does
+// nothing. MSC_E_INVALID: the float model has no such metric, or the drop excludes nothing.
+enum msc_status msc_env_measure_drops(struct msc_drops *drops, struct msc_goal *goal,
+                                      struct msc_env *env);
 
 // Adds to the environment's JSON object the absent keys whose defaults the parameter table cannot
 // hold (the definition's `complete`), and sorts all keys into the table's order. If "objectives" is

@@ -3,6 +3,7 @@
 #include "base/alloc.h"
 #include "base/json.h"
 #include "data/dataset.h"
+#include "env/api/drop.h"
 #include "env/metrics.h"
 
 #include <assert.h>
@@ -40,6 +41,19 @@ const struct msc_metric *msc_metric_at(const struct msc_env_metric list[], size_
 
 // ---- Metrics of a search ----------------------------------------------------------------------
 
+// True if a bound limits the metric's drop from the float model (env/goal.c reads these bounds).
+static bool asks_for_drop(const struct cJSON *config, const char *metric) {
+    static const char *const ends[] = {MSC_DROP_SUFFIX, MSC_DROP_RATIO_SUFFIX};
+    const cJSON *bounds = msc_json_get(config, "bounds");
+    bool is_asked = msc_json_get(msc_json_get(bounds, metric), "drop") != NULL;
+    for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++) {
+        char name[64];
+        snprintf(name, sizeof name, "%s%s", metric, ends[i]);
+        is_asked = is_asked || msc_json_get(bounds, name);
+    }
+    return is_asked;
+}
+
 // True if an objective or a bound names the metric.
 static bool asks_for(const struct cJSON *config, const char *metric) {
     const cJSON *bounds = msc_json_get(config, "bounds");
@@ -49,7 +63,7 @@ static bool asks_for(const struct cJSON *config, const char *metric) {
             return true;
         }
     }
-    return msc_json_get(bounds, metric) != NULL;
+    return msc_json_get(bounds, metric) || asks_for_drop(config, metric);
 }
 
 // True if an objective or a bound names the ratio of the metric.
@@ -67,7 +81,7 @@ static enum msc_status fail_for(const struct msc_metric_row *row, unsigned lacki
         const char *text;
     } texts[] = {{MSC_METRIC_NEEDS_LABELS,
                   "the samples have no labels; add dataset.labels, a .npy of integers, one for "
-                  "each sample"},
+                  "each sample, or bound \"distill_loss\", which needs none"},
                  {MSC_METRIC_NEEDS_COMMAND,
                   "env.command names no program; set it to [\"./score.py\", \"{model}\"]"}};
     size_t i = 0;
@@ -80,12 +94,14 @@ static enum msc_status fail_for(const struct msc_metric_row *row, unsigned lacki
 }
 
 static void choose_metric(struct msc_metrics *m, const struct msc_metric_row *row,
-                          const struct msc_env_metric *own, int index) {
+                          const struct msc_env_metric *own, int index, bool has_drop) {
     m->chosen[m->n] =
         (struct msc_metric_chosen){.row = row, .own = own, .index = index, .in_run = m->n_sampled};
     if (row->sample) {
         m->sampled[m->n_sampled++] =
-            (struct msc_sample_metric){row->sample, (row->needs & MSC_METRIC_NEEDS_LABELS) != 0};
+            (struct msc_sample_metric){.sample = row->sample,
+                                       .needs_labels = row->needs & MSC_METRIC_NEEDS_LABELS,
+                                       .has_drop = has_drop};
     }
     m->n++;
 }
@@ -109,7 +125,8 @@ enum msc_status msc_metrics_choose(struct msc_metrics *out, const struct msc_env
             return fail_for(row, lacking);
         }
         if ((lacking & MSC_METRIC_NEEDS_ASKING) == 0) {
-            choose_metric(out, row, find_own(list, row), lacking == 0 ? n_indices++ : -1);
+            choose_metric(out, row, find_own(list, row), lacking == 0 ? n_indices++ : -1,
+                          asks_for_drop(config, row->metric.name));
         }
     }
     return MSC_OK;
@@ -253,6 +270,18 @@ void msc_metrics_after(double metrics[], const struct msc_metrics *m,
     }
 }
 
+// Adds the drop of a metric from the float model, and its standard error. Runs count drops as the
+// float model's value less the run's.
+static enum msc_status add_drop(cJSON *object, const struct msc_metric *metric,
+                                const struct msc_sample_drop *drop) {
+    char name[64];
+    snprintf(name, sizeof name, "%s" MSC_DROP_SUFFIX, metric->name);
+    MSC_TRY(msc_json_add_number(object, name, metric->is_maximised ? drop->mean : -drop->mean));
+    snprintf(name, sizeof name, "%s" MSC_DROP_ERROR_SUFFIX, metric->name);
+    return isnan(drop->standard_error) ? MSC_OK
+                                       : msc_json_add_number(object, name, drop->standard_error);
+}
+
 enum msc_status msc_metrics_add(struct cJSON *object, const struct msc_metrics *m,
                                 const struct msc_distill_run *run) {
     for (size_t i = 0; i < m->n; i++) {
@@ -260,6 +289,9 @@ enum msc_status msc_metrics_add(struct cJSON *object, const struct msc_metrics *
         // A metric of samples is NaN if the samples lack labels.
         if (c->row->of_run || (c->row->sample && !isnan(value_of_run(c, run)))) {
             MSC_TRY(msc_json_add_number(object, c->row->metric.name, value_of_run(c, run)));
+        }
+        if (c->row->sample && !isnan(value_of_run(c, run)) && m->sampled[c->in_run].has_drop) {
+            MSC_TRY(add_drop(object, &c->row->metric, &run->drops[c->in_run]));
         }
     }
     return MSC_OK;

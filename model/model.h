@@ -75,7 +75,8 @@ enum msc_status msc_model_set_states(struct msc_model *model,
 // Replaces the model's weights by those of `path`: a model with the same joints (ONNX, MSCGraph
 // JSON), or a .npz or .safetensors file. The arrays of such a file must have the names and shapes
 // that the weights have in the model's file; floats may have any width (graph/onnx/load.h). Weights
-// that are not in `path` are read from the model's file. Graph, samples and backend remain. A
+// that are not in `path` are read from the model's file. Weights of a pruned network fit if the
+// model was opened with such weights of the same shapes. Graph, samples and backend remain. A
 // strategy fits only the weights it was found with: call msc_strategy_refit. MSC_E_INVALID: `path`
 // does not fit the model, which is unchanged.
 enum msc_status msc_model_update_weights(struct msc_model *model, const char *path);

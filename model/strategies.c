@@ -5,6 +5,8 @@
 #include "env/metrics.h"
 #include "tools/bias_edits.h"
 
+#include <math.h>
+
 static enum msc_status measure_strategy(double *out, struct msc_distill *d,
                                         const struct msc_strategy *s, const struct msc_graph *g) {
     struct msc_sites sites = {0};
@@ -52,7 +54,9 @@ enum msc_status msc_strategy_refit(struct msc_recalibration *out, struct msc_str
     }
     MSC_TRY(msc_distill_create(&d, &host, model->dataset, &o));
     MSC_TRY_OUT(msc_distill_compute_reference(d));
-    MSC_TRY_OUT(measure_strategy(&out->loss_before, d, strategy, model->graph));
+    out->loss_before = NAN;
+    status = measure_strategy(&out->loss_before, d, strategy, model->graph);
+    MSC_TRY_OUT(status == MSC_E_STATE ? MSC_OK : status); // the old scales do not fit
     MSC_TRY_OUT(msc_strategy_recalibrate(strategy, model->graph, msc_distill_evaluator(d)));
     status = measure_strategy(&out->loss_after, d, strategy, model->graph);
 out:

@@ -8,7 +8,9 @@
 MSC_PUBLIC_BEGIN
 
 struct msc_recalibration {
-    double loss_before, loss_after; // distill loss (mse) over the model's dataset
+    // Distill loss (mse) over the model's dataset. loss_before is NaN if the old scales do not fit
+    // the shapes of the new weights, as those of a pruned network.
+    double loss_before, loss_after;
 };
 // Keeps the choices of a strategy and recomputes its scales from the model and its dataset, which
 // must be loaded.

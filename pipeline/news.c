@@ -6,6 +6,7 @@
 #include "model/program_id.h"
 #include "search/estimate.h"
 #include "results/report.h"
+#include "results/report_drop.h"
 
 #include <math.h>
 #include <string.h>
@@ -154,12 +155,16 @@ static void news_write_numbers(struct msc_str *out, const cJSON *object, const c
     }
 }
 
-static void tell_winner(const struct msc_news *n, const cJSON *winner) {
+static void tell_winner(const struct msc_news *n, const cJSON *report) {
+    const cJSON *delivered = msc_json_get(report, "delivered");
+    const cJSON *winner = delivered ? delivered : msc_json_get(report, "winner");
     struct msc_str line = {0};
     const cJSON *metrics = msc_json_get(winner, "metrics");
     const cJSON *reevaluated = msc_json_get(winner, "examined");
     if (!cJSON_IsObject(winner)) {
-        msc_str_append(&line, "no trial has a result yet");
+        msc_str_append(&line, msc_report__has_held_out(report)
+                                  ? "no trial meets every bound on the validation samples"
+                                  : "no trial has a result yet");
     } else {
         bool is_feasible = strcmp(msc_json_get(winner, "state")->valuestring, "complete") == 0;
         msc_str_append(&line,
@@ -192,8 +197,7 @@ void msc_news_end(struct msc_news *n, const struct cJSON *report,
                    msc_record_n_trials(found->record));
     msc_str_append_duration(&line, found->elapsed_s);
     news_tell(n, &line);
-    const cJSON *delivered = msc_json_get(report, "delivered");
-    tell_winner(n, delivered ? delivered : msc_json_get(report, "winner"));
+    tell_winner(n, report);
     tell_files(n, report);
     msc_board_end(&n->board, found->record, report);
 }

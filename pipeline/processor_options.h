@@ -23,6 +23,9 @@ struct msc_processor_options {
     bool has_trials;    // `trials` replaces the budget of the entry
     int64_t trials;
     double seconds; // > 0: replaces the time budget of the entry
+    // Replaces the bound of every entry on the accuracy: the most by which it may drop.
+    bool has_accuracy_drop;
+    double accuracy_drop;
     bool is_dry_run;
     bool restart; // set old records aside
     bool accept_new_numerics;

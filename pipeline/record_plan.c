@@ -23,6 +23,14 @@ static enum msc_status find_trial(struct msc_record_plan *plan, int64_t trial) {
     } else {
         MSC_TRY(msc_reranked_winner(&is_there, &line, plan->record, plan->log));
     }
+    for (size_t i = 0; !is_there && i < n; i++) {
+        if (msc_record_trial(plan->record, i).is_left_out) {
+            return MSC_FAIL(MSC_E_STATE,
+                            "%s: all trials within the bounds are left out, for which mscgym show "
+                            "gives the reason; --trial N exports one of them",
+                            path);
+        }
+    }
     if (!is_there) {
         return MSC_FAIL(MSC_E_STATE, "%s: no trial has a result yet", path);
     }

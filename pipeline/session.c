@@ -7,6 +7,7 @@
 #include "records/record_files.h"
 #include "model/sameness.h"
 #include "records/race.h"
+#include "records/record_header.h"
 #include "supervise/supervise.h"
 #include "tools/strategy.h"
 
@@ -116,6 +117,18 @@ static enum msc_status read_race(struct msc_session *s, const struct msc_config_
     return MSC_OK;
 }
 
+// Reads the goal. Limits of bounds by drop come from the record, if there is one: measuring the
+// float model again could give other values, for example on another machine.
+static enum msc_status read_goal(struct msc_session *s, const struct msc_config_entry *e,
+                                 const struct msc_record *record) {
+    MSC_TRY(msc_env_read_drops(&s->drops, &s->goal, msc_env_space(s->env), e->env));
+    if (!record || !msc_drops_any(&s->drops, &s->goal)) {
+        return msc_env_measure_drops(&s->drops, &s->goal, s->env);
+    }
+    s->goal = *msc_record_goal(record);
+    return msc_record_header_drops(&s->drops, msc_record_header(record), msc_record_path(record));
+}
+
 // `record` NULL: the search has no record yet.
 static enum msc_status make_env(struct msc_session *s, const struct msc_record *record,
                                 enum msc_setup_mode mode) {
@@ -132,7 +145,7 @@ static enum msc_status make_env(struct msc_session *s, const struct msc_record *
     msc_worker_set_quiet(s->setup->options.worker, e->quiet_seconds);
     enum msc_status status = msc_env_create(&s->env, e->env_def, e->env, &host);
     if (status == MSC_OK) {
-        status = msc_env_read_goal(&s->goal, msc_env_space(s->env), e->env);
+        status = read_goal(s, e, record);
     }
     if (status == MSC_OK) {
         status = read_race(s, e, record);

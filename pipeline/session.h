@@ -8,6 +8,7 @@
 #ifndef MSC_PIPELINE_SESSION_H
 #define MSC_PIPELINE_SESSION_H
 
+#include "env/api/drop.h"
 #include "pipeline/setup.h"
 #include "records/record.h"
 
@@ -18,6 +19,7 @@ struct msc_session {
     struct msc_strategy *base; // strategy that the entry starts from; NULL: the unmodified model
     struct msc_env *env;
     struct msc_goal goal;
+    struct msc_drops drops; // which of the goal's bounds are drops from the float model
     struct msc_race race;   // no rungs: no race
     struct cJSON *sameness; // {"sameness"}: remarks on the samples (model/sameness.h), or NULL
 };

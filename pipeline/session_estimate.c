@@ -8,6 +8,7 @@
 #include "cluster/pool.h"
 
 #include <math.h>
+#include <string.h>
 #include <unistd.h>
 
 // The least memory in bytes that the search needs; 0: the environment does not know. Includes a
@@ -62,6 +63,57 @@ static enum msc_status estimate_accuracy(struct msc_str *text, cJSON *object,
     msc_str_printf(text, "accuracy: %.5g of the float model on %lld samples\n", metrics[metric],
                    (long long)n);
     return msc_json_add_number(object, "float_accuracy", metrics[metric]);
+}
+
+// Writes how many of n samples a plan may lose by a drop of accuracy, and the least standard error
+// of such a drop. If the plan loses k more samples than it gains, the differences are least
+// scattered if it gains none: their variance is then p (1 - p) n / (n - 1), with p = k / n.
+static void write_samples(struct msc_str *text, double most, int64_t n, const char *what) {
+    int64_t k = (int64_t)floor(most * (double)n * (1 + 1e-9));
+    double p = (double)k / (double)n;
+    msc_str_printf(text, ", %lld of %lld %s", (long long)k, (long long)n, what);
+    if (k > 0 && n > 1) {
+        msc_str_printf(text, " (standard error at least %.2g)",
+                       sqrt(p * (1 - p) / (double)(n - 1)));
+    }
+}
+
+// States the bounds by drop, with the float model's value.
+static enum msc_status estimate_drops(struct msc_str *text, cJSON *object,
+                                      const struct msc_session *s) {
+    cJSON *list = NULL;
+    for (size_t i = 0; i < s->goal.n_bounds; i++) {
+        const struct msc_drop *drop = &s->drops.of_bound[i];
+        const struct msc_bound *bound = &s->goal.bounds[i];
+        const struct msc_metric *metric = &msc_env_space(s->env)->metrics[bound->metric];
+        if (!drop->is_stated) {
+            continue;
+        }
+        msc_str_printf(text, "%s%s: at most %g from the float model's %.5g", metric->name,
+                       drop->is_relative ? MSC_DROP_RATIO_SUFFIX : MSC_DROP_SUFFIX, drop->most,
+                       drop->reference);
+        if (strcmp(metric->name, "accuracy") == 0 && s->setup->model) {
+            const struct msc_model *m = s->setup->model;
+            double most = drop->is_relative ? drop->most * drop->reference : drop->most;
+            write_samples(text, most, msc_dataset_n_samples(m->dataset), "samples");
+            if (m->validation) {
+                write_samples(text, most, msc_dataset_n_samples(m->validation),
+                              "validation samples");
+            }
+        }
+        msc_str_char(text, '\n');
+        if (!list) {
+            list = cJSON_CreateArray();
+            MSC_TRY(msc_json_add(object, "drops", list));
+        }
+        cJSON *row = cJSON_CreateObject();
+        MSC_TRY(msc_json_push(list, row));
+        MSC_TRY(msc_json_add_text(row, "metric", metric->name));
+        MSC_TRY(msc_json_add_number(row, "drop", drop->most));
+        MSC_TRY(msc_json_add_bool(row, "relative", drop->is_relative));
+        MSC_TRY(msc_json_add_number(row, "float", drop->reference));
+    }
+    return MSC_OK;
 }
 
 // Measured costs (docs/cluster.md) of a pipe, of calls through Ray, and of srun, which takes 92 ms
@@ -143,6 +195,7 @@ static enum msc_status make_estimate(struct msc_str *text, cJSON *object,
         MSC_TRY(msc_json_add_number(object, "least_memory_bytes", least));
         MSC_TRY(estimate_accuracy(text, object, s));
     }
+    MSC_TRY(estimate_drops(text, object, s));
     MSC_TRY(msc_str_status(text));
     return msc_estimate_check(&e, o->record_path);
 }

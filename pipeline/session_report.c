@@ -1,10 +1,12 @@
 #include "pipeline/session_report.h"
 
+#include "base/alloc.h"
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/str.h"
 #include "search/estimate.h"
 #include "records/kept.h"
+#include "checks/held_out.h"
 #include "checks/recheck.h"
 #include "results/report.h"
 
@@ -37,20 +39,53 @@ enum msc_status msc_session_keep_report(const struct msc_session *s,
     return status;
 }
 
-// Evaluates the winner again, measures it and the uniform plans, and stores a copy of the report.
-static enum msc_status make_whole_report(cJSON **out, const struct msc_session *s,
-                                         const struct msc_report_options *o,
-                                         struct msc_record *record) {
-    cJSON *left_out = NULL;
+// Moves the elements of `from` to the end of `to`, and deletes `from`.
+static enum msc_status move_all(cJSON *to, cJSON *from) {
+    enum msc_status status = MSC_OK;
+    while (status == MSC_OK && from->child) {
+        status = msc_json_push(to, cJSON_DetachItemViaPointer(from, from->child));
+    }
+    cJSON_Delete(from);
+    return status;
+}
+
+// Finds the winner: the best trial that keeps the bounds by drop on the validation samples and can
+// be reproduced. The trials before it are left out and added to `left_out`.
+static enum msc_status find_winner(cJSON *left_out, const struct msc_session *s,
+                                   const struct msc_report_options *o, struct msc_record *record) {
+    const struct msc_held_out_options held_out = {
+        .env = s->env,
+        .goal = &s->goal,
+        .drops = &s->drops,
+        .cancel = s->setup->options.cancel,
+        .measuring = o->measuring,
+        .payload = o->payload,
+    };
     const struct msc_recheck_options recheck = {
         .env = s->env,
         .numerics = msc_setup_numerics(s->setup),
         .log = s->setup->log,
         .cancel = s->setup->options.cancel,
     };
-    o->measuring(o->payload, "metrics of the winner");
-    MSC_TRY(msc_recheck_winner(&left_out, record, &recheck));
-    enum msc_status status = msc_report_create(out, o);
+    for (bool is_found = false; !is_found;) {
+        cJSON *different = NULL;
+        MSC_TRY(msc_held_out_check(left_out, record, &held_out));
+        o->measuring(o->payload, "metrics of the winner");
+        MSC_TRY(msc_recheck_winner(&different, record, &recheck));
+        is_found = cJSON_GetArraySize(different) == 0 || !msc_held_out_has(&held_out);
+        MSC_TRY(move_all(left_out, different));
+    }
+    return MSC_OK;
+}
+
+// Finds the winner, measures it and the uniform plans, and stores a copy of the report.
+static enum msc_status make_whole_report(cJSON **out, const struct msc_session *s,
+                                         const struct msc_report_options *o,
+                                         struct msc_record *record) {
+    cJSON *left_out = cJSON_CreateArray();
+    MSC_TRY(MSC_ALLOCATED(left_out));
+    enum msc_status status = find_winner(left_out, s, o, record);
+    status = status == MSC_OK ? msc_report_create(out, o) : status;
     if (status != MSC_OK) {
         cJSON_Delete(left_out);
         return status;

@@ -1,6 +1,7 @@
 #include "pipeline/session_search.h"
 
 #include "base/json.h"
+#include "checks/held_out.h"
 #include "model/program_id.h"
 
 static void tell_progress(void *payload, const struct msc_search_progress *progress) {
@@ -8,10 +9,17 @@ static void tell_progress(void *payload, const struct msc_search_progress *progr
     msc_news_progress(observers->news, progress);
 }
 
+// If bounds by drop are checked on the validation samples at the end, the best trial so far may
+// still be left out, so its files are written only then.
 static enum msc_status take_best(void *payload, const struct msc_trial *trial) {
     const struct msc_session_observers *observers = payload;
+    const struct msc_session *s = observers->news->session;
+    const struct msc_held_out_options held_out = {
+        .env = s->env, .goal = &s->goal, .drops = &s->drops};
     msc_news_best(observers->news, trial);
-    return observers->publisher ? msc_publisher_take_best(observers->publisher, trial) : MSC_OK;
+    return observers->publisher && !msc_held_out_has(&held_out)
+               ? msc_publisher_take_best(observers->publisher, trial)
+               : MSC_OK;
 }
 
 void msc_session_search_options(struct msc_search_options *o, const struct msc_session *s,
@@ -22,6 +30,7 @@ void msc_session_search_options(struct msc_search_options *o, const struct msc_s
         .agent_config = e->agent,
         .agent_folder = e->folder,
         .goal = &s->goal,
+        .drops = &s->drops,
         .record_path = e->record,
         .program = msc_program_name(),
         .numerics = msc_setup_numerics(s->setup),

@@ -2,6 +2,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
+#include "env/api/drop.h"
 #include "kernels/engine/backends.h"
 #include "model/export.h"
 #include "pipeline/header_config.h"
@@ -56,7 +57,22 @@ static enum msc_status select_entries(struct msc_setup *setup) {
     return MSC_OK;
 }
 
-static void apply_options(struct msc_setup *setup) {
+// Bounds the drop of the accuracy, in place of any other bound on the accuracy.
+static enum msc_status bound_accuracy(struct msc_config_entry *e, double most) {
+    static const char *const keys[] = {"accuracy", "accuracy" MSC_DROP_SUFFIX,
+                                       "accuracy" MSC_DROP_RATIO_SUFFIX};
+    cJSON *bounds = msc_json_get(e->env, "bounds");
+    if (!bounds) {
+        bounds = cJSON_CreateObject();
+        MSC_TRY(msc_json_add(e->env, "bounds", bounds));
+    }
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
+        cJSON_DeleteItemFromObjectCaseSensitive(bounds, keys[i]);
+    }
+    return msc_json_add_number(bounds, keys[1], most);
+}
+
+static enum msc_status apply_options(struct msc_setup *setup) {
     const struct msc_processor_options *o = &setup->options;
     setup->config->device = o->device ? o->device : setup->config->device;
     for (size_t i = setup->first; i < setup->end; i++) {
@@ -66,7 +82,9 @@ static void apply_options(struct msc_setup *setup) {
         e->budget.seconds = o->seconds > 0 ? o->seconds : e->budget.seconds;
         e->is_budget_default = e->is_budget_default && !o->has_trials && !(o->seconds > 0);
         e->baseline = o->baseline_greedy ? MSC_CONFIG_BASELINE_GREEDY : e->baseline;
+        MSC_TRY(o->has_accuracy_drop ? bound_accuracy(e, o->accuracy_drop) : MSC_OK);
     }
+    return MSC_OK;
 }
 
 // Replaces the entry's agent by the agent in the options, whose results are not delivered.
@@ -109,11 +127,13 @@ enum msc_status msc_setup_create(struct msc_setup **out, struct msc_config *conf
     if (status == MSC_OK && options->agent) {
         status = set_agent_beside(setup);
     }
+    if (status == MSC_OK) {
+        status = apply_options(setup);
+    }
     if (status != MSC_OK) {
         msc_setup_destroy(setup);
         return status;
     }
-    apply_options(setup);
     *out = setup;
     return MSC_OK;
 }

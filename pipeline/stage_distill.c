@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/str.h"
+#include "checks/held_out.h"
 #include "env/quantize/distill.h"
 #include "pipeline/delivery.h"
 #include "pipeline/session_runtime.h"
@@ -88,10 +89,15 @@ static const char *find_objection(const struct stage *s, const struct msc_quanti
     char reason[MSC_REASON_BYTES] = "";
     struct msc_outcome outcome = {
         .state = MSC_TRIAL_COMPLETE, .metrics = (double *)d->metrics, .reason = reason};
-    msc_goal_judge(&s->session->goal, msc_env_space(s->session->env), &outcome);
+    const struct msc_session *session = s->session;
+    struct msc_held_out_drop drop;
+    msc_goal_judge(&session->goal, msc_env_space(session->env), &outcome);
     return !(d->loss_after < d->loss_before)     ? "no weight could be improved"
            : outcome.state != MSC_TRIAL_COMPLETE ? "it breaks a bound of the search"
-                                                 : NULL;
+           : msc_held_out_breaks(&drop, msc_env_space(session->env), &session->goal,
+                                 &session->drops, d->validation)
+               ? "it breaks a bound of the search on the validation samples"
+               : NULL;
 }
 
 static enum msc_status describe_distilled(cJSON *object, const struct stage *s,

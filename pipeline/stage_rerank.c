@@ -12,6 +12,7 @@
 #include "tools/command.h"
 
 #include <math.h>
+#include <stdio.h>
 
 struct rerank {
     const struct msc_session *session;
@@ -243,6 +244,27 @@ static enum msc_status measure_candidates(struct rerank *r) {
 
 // ---- The order --------------------------------------------------------------------------------
 
+// By how much a plan breaks bounds by drop on the validation samples, as measured in the runtime.
+// The excess is relative to the limit, as in msc_goal_violation.
+static double held_out_violation(const struct msc_session *s, const cJSON *examined) {
+    const cJSON *of = msc_json_get(msc_json_get(examined, "runtime"), "validation");
+    double sum = 0;
+    for (size_t i = 0; i < s->goal.n_bounds; i++) {
+        const struct msc_drop *drop = &s->drops.of_bound[i];
+        const struct msc_bound *bound = &s->goal.bounds[i];
+        double limit = fabs(isfinite(bound->min) ? bound->min : bound->max);
+        char name[128];
+        snprintf(name, sizeof name, "%.100s" MSC_DROP_SUFFIX,
+                 msc_env_space(s->env)->metrics[bound->metric].name);
+        double most = drop->is_relative ? drop->most * fabs(drop->reference) : drop->most;
+        double excess = drop->is_stated ? msc_json_number_of(of, name) - most : 0;
+        if (excess > MSC_DROP_SLACK * fabs(drop->reference)) { // false if it was not measured
+            sum += limit > 0 ? excess / limit : excess;
+        }
+    }
+    return sum;
+}
+
 static enum msc_status order_candidates(cJSON **out, struct rerank *r) {
     struct msc_rerank_by by;
     struct msc_rerank_row *rows = msc_arena_array(&r->arena, r->n_candidates, sizeof *rows);
@@ -256,6 +278,7 @@ static enum msc_status order_candidates(cJSON **out, struct rerank *r) {
             .rank = i + 1,
             .examined = plan->found,
             .has_failed = plan->failure != NULL,
+            .held_out_violation = held_out_violation(r->session, plan->found),
         };
     }
     msc_rerank_sort(&by, rows, r->n_candidates, &r->session->goal, msc_record_space(r->record),

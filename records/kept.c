@@ -124,6 +124,17 @@ enum msc_status msc_kept_load(struct cJSON **out, struct msc_record *record,
     return MSC_OK;
 }
 
+enum msc_status msc_kept_n_left_out(size_t *n, const char *path) {
+    struct msc_record *record = NULL;
+    cJSON *kept = NULL;
+    MSC_TRY(msc_record_open(&record, path, MSC_RECORD_HEADER, NULL));
+    enum msc_status status = msc_kept_file_load(&kept, &kind, record, NULL);
+    *n = (size_t)cJSON_GetArraySize(msc_json_get(kept, "left_out"));
+    cJSON_Delete(kept);
+    msc_record_close(record);
+    return status;
+}
+
 enum msc_status msc_kept_leave_out(struct msc_record *record, const struct msc_log *log) {
     cJSON *kept = NULL;
     enum msc_status status = msc_kept_load(&kept, record, log);

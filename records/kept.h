@@ -26,6 +26,9 @@ enum msc_status msc_kept_save(const struct msc_record *record, const struct cJSO
 // (msc_record_leave_out). Fails only with MSC_E_NOMEM.
 enum msc_status msc_kept_load(struct cJSON **out, struct msc_record *record,
                               const struct msc_log *log);
+// The number of lines that the file next to a record leaves out; 0: no file. Only the record's
+// header is read.
+enum msc_status msc_kept_n_left_out(size_t *n, const char *path);
 // Like msc_kept_load, but only leaves lines out of `record` and returns no results.
 enum msc_status msc_kept_leave_out(struct msc_record *record, const struct msc_log *log);
 

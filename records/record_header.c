@@ -26,8 +26,14 @@ static enum msc_status add_objectives(cJSON *header, const struct msc_goal *goal
     return MSC_OK;
 }
 
+static enum msc_status add_drop(cJSON *bound, const struct msc_drop *drop) {
+    MSC_TRY(msc_json_add_number(bound, "drop", drop->most));
+    MSC_TRY(msc_json_add_bool(bound, "relative", drop->is_relative));
+    return msc_json_add_number(bound, "float", drop->reference);
+}
+
 static enum msc_status add_bounds(cJSON *header, const struct msc_goal *goal,
-                                  const struct msc_space *space) {
+                                  const struct msc_drops *drops, const struct msc_space *space) {
     cJSON *array = cJSON_CreateArray();
     MSC_TRY(msc_json_add(header, "bounds", array));
     for (size_t i = 0; i < goal->n_bounds; i++) {
@@ -40,6 +46,9 @@ static enum msc_status add_bounds(cJSON *header, const struct msc_goal *goal,
         }
         if (isfinite(bound->max)) {
             MSC_TRY(msc_json_add_number(object, "max", bound->max));
+        }
+        if (drops && drops->of_bound[i].is_stated) {
+            MSC_TRY(add_drop(object, &drops->of_bound[i]));
         }
     }
     return MSC_OK;
@@ -120,7 +129,7 @@ static enum msc_status header_fill(cJSON *header, const struct msc_record_header
         MSC_TRY(msc_json_add(header, "race", msc_race_write(from->race)));
     }
     MSC_TRY(add_objectives(header, from->goal, from->space));
-    MSC_TRY(add_bounds(header, from->goal, from->space));
+    MSC_TRY(add_bounds(header, from->goal, from->drops, from->space));
     MSC_TRY(header_add_copy(header, "hashes", from->hashes));
     MSC_TRY(add_space(header, from->space));
     const cJSON *member = NULL;
@@ -322,5 +331,25 @@ enum msc_status msc_record_header_goal(struct msc_goal *out, const struct msc_sp
         MSC_TRY(header_read_limit(&bound->max, item, "max", INFINITY, where));
     }
     *out = goal;
+    return MSC_OK;
+}
+
+enum msc_status msc_record_header_drops(struct msc_drops *out, const struct cJSON *header,
+                                        const char *where) {
+    const cJSON *bounds = NULL;
+    const cJSON *item = NULL;
+    size_t i = 0;
+    *out = (struct msc_drops){0};
+    MSC_TRY(msc_json_get_array(&bounds, header, "bounds", where));
+    cJSON_ArrayForEach(item, bounds) {
+        if (i < MSC_MAX_BOUNDS && msc_json_get(item, "drop")) {
+            struct msc_drop *drop = &out->of_bound[i];
+            drop->is_stated = true;
+            MSC_TRY(msc_json_get_double(&drop->most, item, "drop", where));
+            MSC_TRY(msc_json_get_bool(&drop->is_relative, item, "relative", where));
+            MSC_TRY(msc_json_get_double(&drop->reference, item, "float", where));
+        }
+        i++;
+    }
     return MSC_OK;
 }

@@ -4,6 +4,7 @@
 #define MSC_RECORDS_RECORD_HEADER_H
 
 #include "base/alloc.h"
+#include "env/api/drop.h"
 #include "env/api/space.h"
 #include "env/api/trial.h"
 #include "records/record.h"
@@ -23,6 +24,7 @@ struct msc_record_header {
     const struct cJSON *more;   // further members, or NULL
     const struct msc_space *space;
     const struct msc_goal *goal;
+    const struct msc_drops *drops; // of the goal's bounds; NULL: no bound is a drop
     uint64_t seed;
     uint32_t parallel;
     const struct msc_race *race; // NULL: none
@@ -47,6 +49,9 @@ enum msc_status msc_record_header_race(struct msc_race *out, const struct cJSON 
                                        const char *where);
 enum msc_status msc_record_header_goal(struct msc_goal *out, const struct msc_space *space,
                                        const struct cJSON *header, const char *where);
+// Reads which bounds of the goal are drops.
+enum msc_status msc_record_header_drops(struct msc_drops *out, const struct cJSON *header,
+                                        const char *where);
 
 MSC_PUBLIC_END
 

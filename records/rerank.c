@@ -84,7 +84,7 @@ static void fill_violations(struct msc_rerank_row rows[], size_t n, const struct
         for (size_t m = 0; m < space->n_metrics; m++) {
             metrics[m] = value_at(&rows[i], places[m], space, (int)m);
         }
-        rows[i].violation = msc_goal_violation(goal, metrics);
+        rows[i].violation = msc_goal_violation(goal, metrics) + rows[i].held_out_violation;
         for (size_t b = 0; b < goal->n_bounds; b++) {
             rows[i].value = isnan(metrics[goal->bounds[b].metric]) ? NAN : rows[i].value;
         }

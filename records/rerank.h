@@ -14,6 +14,7 @@ struct msc_rerank_row {
     // command); may be NULL.
     const struct cJSON *examined;
     bool has_failed;
+    double held_out_violation; // of bounds by drop, on the validation samples; 0: none
     // Set by msc_rerank_sort:
     double value;     // value by which rows are ordered; NaN: not measured
     double violation; // violation of the bounds, by measured values

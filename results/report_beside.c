@@ -2,7 +2,6 @@
 #include "base/json.h"
 #include "records/distilled.h"
 #include "records/kept.h"
-#include "checks/recheck.h"
 #include "results/report.h"
 #include "records/reranked.h"
 
@@ -35,10 +34,11 @@ enum msc_status msc_report_open_record(struct msc_record **out, struct cJSON **k
                                        const char *path, size_t n_top, bool has_front,
                                        const struct msc_log *log) {
     struct msc_record *record = NULL;
-    size_t n_reranked = 0;
+    size_t n_reranked = 0, n_left_out = 0;
     MSC_TRY(msc_reranked_n_top(&n_reranked, path));
+    MSC_TRY(msc_kept_n_left_out(&n_left_out, path));
     size_t n_best = n_top > n_reranked ? n_top : n_reranked;
-    MSC_TRY(msc_record_open_best(&record, path, n_best + MSC_RECHECK_MOST + 1, log));
+    MSC_TRY(msc_record_open_best(&record, path, n_best + n_left_out + 1, log));
     enum msc_status status = msc_kept_load(kept, record, log);
     if (status == MSC_OK && has_front && msc_json_get(*kept, "left_out")) {
         // Trials that were dominated only by left-out trials now belong to the front, so the record

@@ -4,8 +4,10 @@
 #include "base/json.h"
 #include "base/str.h"
 #include "env/api/space.h"
+#include "results/report_drop.h"
 #include "results/report_rows.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -20,15 +22,23 @@ static void add_column(struct msc_report_table *table, const char *name) {
     }
 }
 
-// Adds columns for objectives and bounds.
-static void add_goal_columns(struct msc_report_table *table, const cJSON *report) {
+// Adds columns for objectives and bounds, and for the drop of each bound that is one.
+static enum msc_status add_goal_columns(struct msc_report_table *table, const cJSON *report) {
     static const char *const keys[] = {"objectives", "bounds"};
     const cJSON *item = NULL;
+    table->report = report;
     for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
         cJSON_ArrayForEach(item, msc_json_get(report, keys[i])) {
+            struct msc_report_drop drop;
             add_column(table, msc_json_get(item, "metric")->valuestring);
+            if (msc_report__read_drop(&drop, item)) {
+                const char *name = msc_arena_strdup(&table->arena, drop.name);
+                MSC_TRY(MSC_ALLOCATED(name));
+                add_column(table, name);
+            }
         }
     }
+    return MSC_OK;
 }
 
 static void add_metric_columns(struct msc_report_table *table, const cJSON *report) {
@@ -80,16 +90,21 @@ static const cJSON *find_in(const cJSON *object, const char *column) {
     return NULL;
 }
 
-// The number of a row in a column, or NULL.
-static const cJSON *report_find_value(const cJSON *row, const char *column) {
-    const cJSON *value = msc_json_get(msc_json_get(row, "metrics"), column);
-    return value ? value : find_in(msc_json_get(row, "examined"), column);
+// The number of a row in a column; NaN: the row has no such number.
+static double report_find_value(const cJSON *report, const cJSON *row, const char *column) {
+    const cJSON *metrics = msc_json_get(row, "metrics");
+    const cJSON *value = msc_json_get(metrics, column);
+    struct msc_report_drop drop;
+    if (!value && msc_report__find_drop(&drop, report, column)) {
+        return msc_report__drop_of(&drop, metrics);
+    }
+    value = value ? value : find_in(msc_json_get(row, "examined"), column);
+    return cJSON_IsNumber(value) ? value->valuedouble : NAN;
 }
 
-static enum msc_status format_cell(char cell[MSC_REPORT_CELL_BYTES], const cJSON *value) {
+static enum msc_status format_cell(char cell[MSC_REPORT_CELL_BYTES], double number) {
     struct msc_str text = {0};
-    if (cJSON_IsNumber(value)) {
-        double number = value->valuedouble;
+    if (!isnan(number)) {
         bool is_whole = number > -1e15 && number < 1e15 && number == (double)(int64_t)number;
         msc_str_printf(&text, is_whole ? "%.0f" : "%.5g", number);
     } else {
@@ -118,8 +133,8 @@ static enum msc_status report_add_row(struct msc_report_table *table, const char
     table->styles[table->n_rows] = is_out(row) ? MSC_STYLE_FAINT : MSC_STYLE_PLAIN;
     snprintf(table->cells[first], MSC_REPORT_CELL_BYTES, "%s", name);
     for (size_t i = 0; i < table->n_columns; i++) {
-        MSC_TRY(
-            format_cell(table->cells[first + 1 + i], report_find_value(row, table->columns[i])));
+        MSC_TRY(format_cell(table->cells[first + 1 + i],
+                            report_find_value(table->report, row, table->columns[i])));
     }
     table->n_rows++;
     return MSC_OK;
@@ -194,7 +209,7 @@ enum msc_status msc_report_table_fill(struct msc_report_table *table, const stru
     const cJSON *winner = msc_json_get(report, "winner");
     const cJSON *row = NULL;
     double winner_id = -1.0;
-    add_goal_columns(table, report);
+    MSC_TRY(add_goal_columns(table, report));
     add_metric_columns(table, report);
     MSC_TRY(add_reevaluated_columns(table, winner));
     cJSON_ArrayForEach(row, msc_json_get(report, "baselines")) {
@@ -245,7 +260,7 @@ enum msc_status msc_report_table_fill_reranked(struct msc_report_table *table, c
                                                const cJSON *reranked) {
     static const char *const lists[] = {"plans", "references"};
     const cJSON *row = NULL;
-    add_goal_columns(table, report);
+    MSC_TRY(add_goal_columns(table, report));
     for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
         cJSON_ArrayForEach(row, msc_json_get(reranked, lists[i])) {
             MSC_TRY(add_reevaluated_columns(table, row));

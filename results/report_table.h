@@ -20,6 +20,7 @@ struct cJSON;
 
 struct msc_report_table {
     struct msc_arena arena;
+    const struct cJSON *report;              // borrowed while the table is filled
     const char *columns[MSC_REPORT_COLUMNS]; // such as "distill_loss", "validation.accuracy"
     size_t n_columns;
     // [n_rows, n_columns + 1]; the first cell of a row is its name; "-": no such number

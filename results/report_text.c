@@ -7,7 +7,9 @@
 #include "base/str.h"
 #include "base/style.h"
 #include "base/table.h"
+#include "env/api/drop.h"
 #include "env/api/space.h"
+#include "results/report_drop.h"
 #include "results/report_rows.h"
 #include "results/report_runtime.h"
 #include "results/report_sameness.h"
@@ -77,8 +79,20 @@ static void fill_across(struct msc_table *across, const struct msc_report_table 
     }
 }
 
+// Explains the standard error of a drop, "accuracy_drop_se".
+static void write_error_note(struct msc_str *out, const char *column) {
+    size_t length = strlen(column), end = strlen(MSC_DROP_ERROR_SUFFIX);
+    size_t kept = length - end + strlen(MSC_DROP_SUFFIX);
+    if (length > end && strcmp(column + length - end, MSC_DROP_ERROR_SUFFIX) == 0 &&
+        !strchr(column, '.')) {
+        msc_str_printf(out, "%s: standard error of %.*s, from the differences sample by sample\n",
+                       column, (int)kept, column);
+    }
+}
+
 static void write_notes(struct msc_str *out, const struct msc_report_table *table) {
     for (size_t i = 0; i < table->n_columns; i++) {
+        write_error_note(out, table->columns[i]);
         for (size_t k = 0; k < sizeof explained / sizeof explained[0]; k++) {
             if (strcmp(table->columns[i], explained[k].column) == 0 &&
                 !msc_report_table_is_empty(table, i)) {
@@ -182,6 +196,9 @@ static void write_counts(struct msc_str *out, const cJSON *report) {
 static void write_left_out(struct msc_str *out, const cJSON *report) {
     const cJSON *row = NULL;
     cJSON_ArrayForEach(row, msc_json_get(report, "left_out")) {
+        if (msc_json_get(row, "held_out")) {
+            continue; // msc_report__write_drops counts these lines
+        }
         msc_str_printf(out, "line %.0f (trial %.0f) could not be reproduced and is left out: ",
                        msc_json_get(row, "line")->valuedouble,
                        msc_json_get(row, "id")->valuedouble);
@@ -192,7 +209,9 @@ static void write_left_out(struct msc_str *out, const cJSON *report) {
 
 static void write_verdict(struct msc_str *out, const cJSON *report) {
     const cJSON *winner = msc_json_get(report, "winner");
-    if (!cJSON_IsObject(winner)) {
+    if (!cJSON_IsObject(winner) && msc_report__has_held_out(report)) {
+        msc_str_append(out, "no trial meets every bound on the validation samples\n");
+    } else if (!cJSON_IsObject(winner)) {
         msc_str_append(out, "no trial has a result yet\n");
     } else if (strcmp(msc_json_get(winner, "state")->valuestring, "complete") != 0) {
         msc_style_begin(out, MSC_STYLE_WARNING);
@@ -220,6 +239,7 @@ enum msc_status msc_report_text_folded(struct msc_str *out, const struct cJSON *
     write_counts(out, report);
     write_left_out(out, report);
     write_verdict(out, report);
+    msc_report__write_drops(out, report);
     msc_report__write_sameness(out, report);
     enum msc_status status = msc_report_table_fill(&table, report);
     if (status == MSC_OK && table.n_rows > 0) {

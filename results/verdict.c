@@ -2,6 +2,7 @@
 
 #include "base/shown.h"
 #include "results/verdict_internal.h"
+#include "results/report_drop.h"
 #include "results/report_rows.h"
 #include "results/report_runtime.h"
 #include "results/report_sameness.h"
@@ -76,7 +77,10 @@ static void write_standing(struct msc_verdict__state *v, const char *kind) {
 }
 
 static void write_headline(struct msc_verdict__state *v, const char *kind) {
-    if (strcmp(kind, "none") == 0) {
+    if (strcmp(kind, "none") == 0 && msc_report__has_held_out(v->report)) {
+        msc_str_append(&v->text, "There is nothing to deploy: no trial meets every bound on the "
+                                 "validation samples.");
+    } else if (strcmp(kind, "none") == 0) {
         bool has_ended = msc_verdict__get(v->report, "end") != NULL;
         msc_str_printf(&v->text, "There is nothing to deploy%s: no trial has a result.",
                        has_ended ? "" : " yet");

@@ -3,6 +3,7 @@
 
 #include "base/shown.h"
 #include "env/api/space.h"
+#include "results/report_drop.h"
 
 #include <math.h>
 #include <string.h>
@@ -53,6 +54,12 @@ void msc_verdict__write_number(struct msc_str *out, double value) {
 // ---- Bounds -----------------------------------------------------------------------------------
 
 static void write_limit(struct msc_str *out, const cJSON *bound) {
+    struct msc_report_drop drop;
+    if (msc_report__read_drop(&drop, bound)) {
+        msc_str_append(out, "at most ");
+        msc_str_double(out, drop.most);
+        return;
+    }
     const cJSON *min = msc_verdict__get(bound, "min"), *max = msc_verdict__get(bound, "max");
     if (max) {
         msc_str_append(out, "at most ");
@@ -64,12 +71,19 @@ static void write_limit(struct msc_str *out, const cJSON *bound) {
     }
 }
 
+// Writes the name of the number that the bound limits: a metric or its drop.
+static void write_bounded(struct msc_str *out, const cJSON *bound) {
+    struct msc_report_drop drop;
+    bool is_drop = msc_report__read_drop(&drop, bound);
+    msc_shown_append(out, is_drop ? drop.name : drop.metric);
+}
+
 void msc_verdict__write_bounds(struct msc_str *out, const cJSON *report) {
     const cJSON *bound = NULL;
     const char *before = "";
     cJSON_ArrayForEach(bound, msc_verdict__get(report, "bounds")) {
         msc_str_append(out, before);
-        msc_shown_append(out, msc_verdict__get(bound, "metric")->valuestring);
+        write_bounded(out, bound);
         msc_str_char(out, ' ');
         write_limit(out, bound);
         before = ", ";
@@ -96,9 +110,15 @@ bool msc_verdict__is_broken(const cJSON *report, const cJSON *row) {
 }
 
 // Writes enough digits to show that the value breaks the bound.
-static void write_breaking(struct msc_str *out, double value, const cJSON *bound) {
+static void write_breaking(struct msc_str *out, const cJSON *row, const cJSON *bound) {
     struct msc_str text = {0};
-    double read = NAN;
+    struct msc_report_drop drop;
+    double read = NAN, value = bounded_of(row, bound);
+    if (msc_report__read_drop(&drop, bound)) {
+        msc_verdict__write_number(out,
+                                  msc_report__drop_of(&drop, msc_verdict__get(row, "metrics")));
+        return;
+    }
     msc_verdict__write_number(&text, value);
     if (msc_parse_double(&read, msc_str_text(&text)) && !breaks(read, bound)) {
         msc_str_clear(&text);
@@ -115,9 +135,9 @@ void msc_verdict__write_broken(struct msc_str *out, const cJSON *report, const c
     cJSON_ArrayForEach(bound, msc_verdict__get(report, "bounds")) {
         if (breaks(bounded_of(row, bound), bound)) {
             msc_str_append(out, before);
-            msc_shown_append(out, msc_verdict__get(bound, "metric")->valuestring);
+            write_bounded(out, bound);
             msc_str_append(out, " is ");
-            write_breaking(out, bounded_of(row, bound), bound);
+            write_breaking(out, row, bound);
             msc_str_append(out, ", but must be ");
             write_limit(out, bound);
             before = "; ";

@@ -90,6 +90,7 @@ struct msc_search_options {
     const struct cJSON *agent_config; // the `agent` object: type and parameters
     const char *agent_folder;         // base of external agents' relative paths; NULL: "."
     const struct msc_goal *goal;
+    const struct msc_drops *drops; // of the goal's bounds, for the record's header; may be NULL
     const char *record_path;
     // The record at record_path, opened for appending. The search takes ownership, even on failure.
     // NULL: the search opens it or creates a new one.

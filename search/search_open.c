@@ -64,6 +64,7 @@ static enum msc_status make_search_header(struct cJSON **out, const struct msc_s
         .more = o->more,
         .space = msc_env_space(o->env),
         .goal = o->goal,
+        .drops = o->drops,
         .seed = o->seed,
         .parallel = o->parallel,
         .race = o->race,

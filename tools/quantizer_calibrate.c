@@ -1,3 +1,4 @@
+#include "base/platform.h"
 #include "tools/quantizer_internal.h"
 
 #include <float.h>
@@ -55,20 +56,46 @@ static void keep_values(struct seen *s, size_t place, const float x[], int64_t n
     s->n_kept[place] = count;
 }
 
-static void find_extrema(struct calibration *c, struct seen *s, const float x[], int64_t n) {
-    float low = 0;
-    float high = 0;
-    int64_t n_nan = 0, n_infinite = 0;
-    for (int64_t i = 0; i < n; i++) {
-        bool is_infinite = fabsf(x[i]) > FLT_MAX;
-        n_nan += isnan(x[i]);
-        n_infinite += is_infinite;
-        low = x[i] < low && !is_infinite ? x[i] : low;
-        high = x[i] > high && !is_infinite ? x[i] : high;
+// The least and the greatest finite value, or 0, and numbers of other values, in lanes.
+enum { LANES = 32 };
+struct extrema {
+    float low[LANES], high[LANES];
+    int32_t n_nan[LANES], n_infinite[LANES];
+};
+
+static inline void see_value(struct extrema *e, int lane, float x) {
+    bool is_infinite = fabsf(x) > FLT_MAX;
+    e->n_nan[lane] += x != x;
+    e->n_infinite[lane] += is_infinite;
+    e->low[lane] = x < e->low[lane] && !is_infinite ? x : e->low[lane];
+    e->high[lane] = x > e->high[lane] && !is_infinite ? x : e->high[lane];
+}
+
+MSC_SIMD static void see_values(struct extrema *e, const float x[], int64_t n) {
+    struct extrema lanes = *e;
+    int64_t n_whole = n - n % LANES;
+    for (int64_t i = 0; i < n_whole; i += LANES) {
+        for (int k = 0; k < LANES; k++) {
+            see_value(&lanes, k, x[i + k]);
+        }
     }
+    for (int64_t i = n_whole; i < n; i++) {
+        see_value(&lanes, 0, x[i]);
+    }
+    *e = lanes;
+}
+
+static void find_extrema(struct calibration *c, struct seen *s, const float x[], int64_t n) {
+    struct extrema e = {{0}, {0}, {0}, {0}};
+    int64_t n_nan = 0, n_infinite = 0;
+    see_values(&e, x, n);
     pthread_mutex_lock(&c->lock);
-    s->low = low < s->low ? low : s->low;
-    s->high = high > s->high ? high : s->high;
+    for (int k = 0; k < LANES; k++) {
+        s->low = e.low[k] < s->low ? e.low[k] : s->low;
+        s->high = e.high[k] > s->high ? e.high[k] : s->high;
+        n_nan += e.n_nan[k];
+        n_infinite += e.n_infinite[k];
+    }
     s->has_nan = s->has_nan || n_nan > 0;
     s->has_infinite = s->has_infinite || n_infinite > 0;
     s->has_finite = s->has_finite || n_nan + n_infinite < n;

@@ -15,6 +15,9 @@
 // runs the float model next to a plan. Their rows are the two sides X and F of tools/moment_sums.h.
 enum { TRIAL, FLOAT_TRIAL };
 
+// Windows of a convolution that are copied together, channel by channel.
+enum { WINDOWS = 16 };
+
 // One use of a weight while rows are gathered. Rows are added in the order of places (batches, or
 // chunks of sequences), so rows of later places wait.
 struct use {
@@ -88,6 +91,13 @@ static int32_t input_slot_of(const struct msc_sites *sites, int32_t weight_slot)
                                                                                  : MSC_NO_ID;
 }
 
+// The most rows of a use.
+static double most_rows(const struct gathering *g, const struct use *u) {
+    const struct msc_moment_options *o = g->options;
+    double of_columns = o->most_of_column > 0 ? o->most_of_column * (double)u->n_columns : INFINITY;
+    return fmin((double)o->n_rows, of_columns);
+}
+
 // Counts the rows of all places, and sets how many to take from each.
 static enum msc_status count_rows(struct gathering *g, struct use *u) {
     double total = 0;
@@ -108,7 +118,7 @@ static enum msc_status count_rows(struct gathering *g, struct use *u) {
         u->count[p] = d.batch * positions_of(&d);
         total += (double)u->count[p];
     }
-    double share = total > (double)g->options->n_rows ? (double)g->options->n_rows / total : 1;
+    double share = fmin(1, most_rows(g, u) / fmax(1, total));
     for (size_t p = 0; p < g->n_places; p++) {
         int64_t n = (int64_t)((double)u->count[p] * share);
         u->count[p] = n == 0 && u->count[p] > 0 ? 1 : n;
@@ -129,47 +139,64 @@ static void strides_of(int64_t strides[MSC_MAX_DIMS], const struct msc_view *v) 
     }
 }
 
-// The inputs of output position `at` of a convolution, for all groups: column (channel, tap) of
-// group g is at to[g * step + column].
-static void gather_window(float to[], int64_t step, const struct msc_gemm_desc *d,
-                          const struct msc_view *v, int64_t at) {
-    int64_t strides[MSC_MAX_DIMS], corner[3], taps = taps_of(d);
-    const float *x = v->data;
-    int64_t channels = d->in_channels / d->groups;
-    strides_of(strides, v);
+// Sets out [taps] to the offsets of the elements of the first channel that output position `at` of a
+// convolution reads. -1: padding.
+static void find_window(int64_t out[], const struct msc_gemm_desc *d, const int64_t strides[],
+                        int64_t at) {
+    int64_t corner[3], taps = taps_of(d);
     for (int a = d->n_spatial - 1; a >= 0; a--) {
         corner[a] = at % d->out[a] * d->strides[a] - d->pad_begin[a];
         at /= d->out[a];
     }
-    x += at * strides[0];
     for (int64_t tap = 0; tap < taps; tap++) {
-        int64_t rest = tap, offset = 0;
+        int64_t rest = tap, offset = at * strides[0];
         for (int a = d->n_spatial - 1; a >= 0; a--) {
             int64_t i = corner[a] + rest % d->kernel[a] * d->dilation[a];
             rest /= d->kernel[a];
             bool is_inside = i >= 0 && i < d->in[a] && offset >= 0;
             offset = is_inside ? offset + i * strides[2 + a] : -1;
         }
-        for (int64_t c = 0; c < d->in_channels; c++) {
-            int64_t group = c / channels, column = c % channels * taps + tap;
-            to[group * step + column] = offset < 0 ? 0 : x[offset + c * strides[1]];
+        out[tap] = offset;
+    }
+}
+
+// Copies n windows at these offsets [n][taps] to rows `first` and following of rows [n_groups,
+// count, n_columns]. Column (channel, tap) of a group is in the weight's order.
+static void gather_windows(float rows[], int64_t count, int64_t first, const int64_t offsets[],
+                           int64_t n, const struct msc_gemm_desc *d, const struct msc_view *v,
+                           int64_t stride) {
+    int64_t taps = taps_of(d), channels = d->in_channels / d->groups;
+    for (int64_t c = 0; c < d->in_channels; c++) {
+        const float *x = (const float *)v->data + c * stride;
+        float *to = rows + (c / channels * count + first) * channels * taps + c % channels * taps;
+        for (int64_t i = 0; i < n; i++, to += channels * taps) {
+            for (int64_t tap = 0; tap < taps; tap++) {
+                int64_t offset = offsets[i * taps + tap];
+                to[tap] = offset < 0 ? 0 : x[offset];
+            }
         }
     }
 }
 
-// Draws rows of a place at random and copies them into rows [n_groups, count, n_columns].
-static void gather_rows(float rows[], const struct use *u, const struct gathering *g, size_t place,
-                        const struct msc_gemm_desc *d, const struct msc_view *v) {
+// Draws rows of a place at random and copies them into rows [n_groups, count, n_columns]. offsets
+// [WINDOWS, taps]
+static void gather_rows(float rows[], int64_t offsets[], const struct use *u,
+                        const struct gathering *g, size_t place, const struct msc_gemm_desc *d,
+                        const struct msc_view *v) {
     struct msc_rng rng;
-    int64_t n = u->n_columns, count = u->count[place];
+    int64_t n = u->n_columns, count = u->count[place], strides[MSC_MAX_DIMS], taps = taps_of(d);
     double length = (double)(d->batch * positions_of(d)) / (double)count;
+    strides_of(strides, v);
     msc_rng_seed(&rng, g->options->seed + (uint64_t)place, (uint64_t)u->weight_slot);
     for (int64_t i = 0; i < count; i++) {
-        int64_t at = (int64_t)(((double)i + msc_rng_double(&rng)) * length);
+        int64_t at = (int64_t)(((double)i + msc_rng_double(&rng)) * length), now = i % WINDOWS;
         if (d->kind == MSC_GEMM_LINEAR) {
             memcpy(rows + i * n, (const float *)v->data + at * n, (size_t)n * sizeof(rows[0]));
-        } else {
-            gather_window(rows + i * n, count * n, d, v, at);
+            continue;
+        }
+        find_window(offsets + now * taps, d, strides, at);
+        if (now + 1 == WINDOWS || i + 1 == count) {
+            gather_windows(rows, count, i - now, offsets, now + 1, d, v, strides[1]);
         }
     }
 }
@@ -214,11 +241,11 @@ static void tell_added(struct gathering *g) {
 }
 
 static bool is_row_finite(const float x[], int64_t n) {
-    double sum = 0; // not finite if any element is not finite
+    int32_t n_bad = 0;
     for (int64_t i = 0; i < n; i++) {
-        sum += fabs((double)x[i]);
+        n_bad |= !(fabsf(x[i]) <= FLT_MAX);
     }
-    return sum <= DBL_MAX;
+    return n_bad == 0;
 }
 
 // Clears rows in [n_groups, count, n_columns] that have NaN or infinity on either side, so that
@@ -287,9 +314,16 @@ static enum msc_status gather_slot(void *payload, size_t trial, size_t batch, in
             continue;
         }
         int64_t count = u->count[place];
+        size_t n_offsets = (size_t)(WINDOWS * taps_of(&d));
         float *rows = msc_alloc((size_t)(u->n_groups * count * u->n_columns) * sizeof(rows[0]) + 1);
-        MSC_TRY(MSC_ALLOCATED(rows));
-        gather_rows(rows, u, g, place, &d, value);
+        int64_t *offsets = msc_alloc(n_offsets * sizeof(offsets[0]));
+        if (!rows || !offsets) {
+            msc_free(rows);
+            msc_free(offsets);
+            return MSC_FAIL(MSC_E_NOMEM, "out of memory");
+        }
+        gather_rows(rows, offsets, u, g, place, &d, value);
+        msc_free(offsets);
         if (quant) {
             quantize_rows(rows, u, quant, count, &d);
         }
@@ -413,8 +447,8 @@ static enum msc_status gathering_run(struct gathering *g) {
     struct msc_sink sink = {.slot = gather_slot, .wants_slot = wants_slot, .payload = g};
     struct msc_eval_trial trials[2] = {{.edits = g->options->edits}};
     if (has_any) {
-        // The next weight under a plan needs most of what this one needs.
-        unsigned flags = g->options->edits ? MSC_EVAL_KEEP : 0;
+        // Weights under a plan are measured in topological order.
+        unsigned flags = g->options->edits ? MSC_EVAL_ONWARD : 0;
         MSC_TRY(msc_evaluator_run(g->ev, trials, n_trials(g), &sink, flags));
     }
     for (size_t t = 0; t < n_trials(g); t++) {

@@ -47,6 +47,9 @@ struct msc_moment_options {
     uint64_t seed;
     uint64_t memory_bytes; // limit, not counting the evaluator's; one use is always measured
     int n_threads;
+    // The most rows per column; 0: no limit. With many more rows than columns, further rows change
+    // a moment less than rounding does.
+    double most_of_column;
     // For the float model: columns are divided into blocks of equal size, of at most this many
     // columns. 0: no limit.
     int64_t most_columns;

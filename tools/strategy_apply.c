@@ -59,16 +59,8 @@ struct msc_hash msc_strategy_hash(const struct msc_strategy *s) {
 
 // ---- Edits of tensors -------------------------------------------------------------------------
 
-static enum msc_status strategy_check_fit(const struct msc_strategy_edit *e,
-                                          const struct msc_graph *g, const struct msc_sites *sites,
-                                          int32_t tensor) {
-    const struct msc_tensor *t = msc_graph_tensor(g, tensor);
-    if (!t->data && e->edit.quant.axis >= 0 && sites->scheme.target) {
-        return MSC_FAIL(MSC_E_STATE,
-                        "the strategy has scales for axis %d of tensor %s, but an activation of "
-                        "this target has one scale",
-                        e->edit.quant.axis, e->tensor);
-    }
+// Fails if scales or integers do not fit the tensor's shape.
+static enum msc_status check_shape(const struct msc_strategy_edit *e, const struct msc_tensor *t) {
     struct msc_quant_split split;
     if (e->edit.quant.axis >= 0 && !msc_quant_split(&split, &e->edit.quant, t->n_dims, t->dims)) {
         return MSC_FAIL(
@@ -83,6 +75,20 @@ static enum msc_status strategy_check_fit(const struct msc_strategy_edit *e,
                         (long long)msc_array_n_elements(integers), e->tensor,
                         (long long)msc_tensor_n_elements(t));
     }
+    return MSC_OK;
+}
+
+static enum msc_status strategy_check_fit(const struct msc_strategy_edit *e,
+                                          const struct msc_graph *g, const struct msc_sites *sites,
+                                          int32_t tensor, bool is_any_shape) {
+    const struct msc_tensor *t = msc_graph_tensor(g, tensor);
+    if (!t->data && e->edit.quant.axis >= 0 && sites->scheme.target) {
+        return MSC_FAIL(MSC_E_STATE,
+                        "the strategy has scales for axis %d of tensor %s, but an activation of "
+                        "this target has one scale",
+                        e->edit.quant.axis, e->tensor);
+    }
+    MSC_TRY(is_any_shape ? MSC_OK : check_shape(e, t));
     if (e->edit.quant.shifts && !t->data) {
         return MSC_FAIL(MSC_E_STATE, "the strategy has shifts for tensor %s, which is not a weight",
                         e->tensor);
@@ -129,14 +135,15 @@ static bool apply_to_site(const struct msc_strategy_edit *e, const struct msc_si
 }
 
 static enum msc_status apply_edit(const struct msc_strategy_edit *e, const struct msc_graph *g,
-                                  const struct msc_sites *sites, const struct msc_edit *edits[]) {
+                                  const struct msc_sites *sites, const struct msc_edit *edits[],
+                                  bool is_any_shape) {
     int32_t tensor = msc_graph_find_tensor(g, e->tensor);
     bool found = false;
     if (tensor == MSC_NO_ID) {
         return MSC_FAIL(MSC_E_STATE, "the strategy names tensor %s, which the model does not have",
                         e->tensor);
     }
-    MSC_TRY(strategy_check_fit(e, g, sites, tensor));
+    MSC_TRY(strategy_check_fit(e, g, sites, tensor, is_any_shape));
     if (sites->scheme.target) {
         found = apply_to_site(e, sites, tensor, edits);
     }
@@ -184,10 +191,11 @@ enum msc_status msc_strategy__fail_fit(const struct msc_strategy *s, enum msc_st
 }
 
 static enum msc_status apply_all(const struct msc_strategy *s, const struct msc_graph *g,
-                                 const struct msc_sites *sites, const struct msc_edit *edits[]) {
+                                 const struct msc_sites *sites, const struct msc_edit *edits[],
+                                 bool is_any_shape) {
     MSC_TRY(check_target(s, sites->scheme.target));
     for (size_t i = 0; i < s->n; i++) {
-        enum msc_status status = apply_edit(&s->edits[i], g, sites, edits);
+        enum msc_status status = apply_edit(&s->edits[i], g, sites, edits, is_any_shape);
         if (status != MSC_OK) {
             return msc_strategy__fail_fit(s, status);
         }
@@ -203,14 +211,26 @@ enum msc_status msc_strategy_apply(const struct msc_strategy *s, const struct ms
                         "this strategy and use the exported model",
                         s->name ? s->name : "the strategy");
     }
-    MSC_TRY(apply_all(s, g, sites, edits));
+    MSC_TRY(apply_all(s, g, sites, edits, false));
     return msc_strategy_check_weights(s, g);
 }
 
 enum msc_status msc_strategy_apply_to_any(const struct msc_strategy *s, const struct msc_graph *g,
                                           const struct msc_sites *sites,
                                           const struct msc_edit *edits[]) {
-    return apply_all(s, g, sites, edits);
+    return apply_all(s, g, sites, edits, false);
+}
+
+enum msc_status msc_strategy__check_sites(const struct msc_strategy *s, const struct msc_graph *g) {
+    struct msc_sites sites = {0};
+    const struct msc_site_scheme scheme = msc_strategy_scheme(s);
+    MSC_TRY(msc_sites_find(&sites, g, &scheme));
+    const struct msc_edit **edits = msc_alloc_zero((size_t)sites.n_slots + 1, sizeof(edits[0]));
+    enum msc_status status =
+        edits ? apply_all(s, g, &sites, edits, true) : MSC_FAIL(MSC_E_NOMEM, "out of memory");
+    msc_free(edits);
+    msc_sites_finish(&sites);
+    return status;
 }
 
 // ---- Pruning ----------------------------------------------------------------------------------

@@ -49,6 +49,8 @@ struct msc_strategy {
 enum msc_status msc_strategy__keep_array(struct msc_strategy *s, const struct msc_array *array);
 // Puts "does not fit this model" before the message; returns `status`.
 enum msc_status msc_strategy__fail_fit(const struct msc_strategy *s, enum msc_status status);
+// Fails unless the graph has the sites of all edits. Scales may be for other shapes.
+enum msc_status msc_strategy__check_sites(const struct msc_strategy *s, const struct msc_graph *g);
 // strategy_prune.c. Pruned channels and replaced weights: the functions write them to the file,
 // Adds n bytes as base64.
 enum msc_status msc_strategy__bytes_to_json(cJSON *object, const char *key, const void *bytes,

@@ -138,19 +138,6 @@ static enum msc_status check_origins(struct recalibration *r) {
     return MSC_OK;
 }
 
-// Fails if an edit does not fit the model, before anything is observed.
-static enum msc_status recalibration_check_fit(const struct recalibration *r) {
-    struct msc_sites sites = {0};
-    const struct msc_site_scheme scheme = msc_strategy_scheme(r->strategy);
-    MSC_TRY(msc_sites_find(&sites, r->graph, &scheme));
-    const struct msc_edit **edits = msc_alloc_zero((size_t)sites.n_slots + 1, sizeof(edits[0]));
-    enum msc_status status = edits ? msc_strategy_apply_to_any(r->strategy, r->graph, &sites, edits)
-                                   : MSC_FAIL(MSC_E_NOMEM, "out of memory");
-    msc_free(edits);
-    msc_sites_finish(&sites);
-    return status;
-}
-
 static enum msc_status recalibration_make_room(struct recalibration *r) {
     size_t n = r->strategy->n + 1;
     r->choice_of = msc_arena_array(&r->arena, n, sizeof(r->choice_of[0]));
@@ -166,7 +153,8 @@ enum msc_status msc_strategy_recalibrate(struct msc_strategy *s, const struct ms
     enum msc_status status = MSC_OK;
     MSC_TRY_OUT(recalibration_make_room(&r));
     MSC_TRY_OUT(check_origins(&r));
-    MSC_TRY_OUT(recalibration_check_fit(&r));
+    // Scales may be for other shapes, as those of a network from which channels were removed since.
+    MSC_TRY_OUT(msc_strategy__check_sites(s, g));
     while (plan_round(&r)) {
         MSC_TRY_OUT(recalibration_run_round(&r, ev));
     }

@@ -166,6 +166,7 @@ static enum msc_status measure_moment(struct msc_moment *out, const struct disti
     o.n_threads = msc_evaluator_n_threads(ev);
     o.edits = a->edits;
     o.n_rows = d->options->most_rows > 0 ? d->options->most_rows : o.n_rows;
+    o.most_of_column = d->options->most_of_column;
     *out = (struct msc_moment){.h = NULL};
     for (int32_t i = 0; has_all && i < s->n_slots; i++) {
         struct msc_moment m = {0};

@@ -23,9 +23,10 @@ struct msc_quantize_distill_options {
     size_t n_ridges;  // ridges to try for each weight
     double ridges[MSC_QUANTIZE_MOST_RIDGES];
     bool fits_ranges; // tools/distiller.h
-    // The most rows of inputs that a weight is fitted to, and the most columns of a weight that is
-    // improved. 0: the usual rows; no limit on columns.
+    // The most rows of inputs that a weight is fitted to, in all and per column, and the most
+    // columns of a weight that is improved. 0: the usual rows; no limit per column or on columns.
     int64_t most_rows, most_columns;
+    double most_of_column;
     // If that does not lower the loss, does not start again and gives no plan.
     bool only_outputs;
     // Optional: called before each weight.

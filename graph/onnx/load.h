@@ -26,7 +26,8 @@ enum msc_status msc_graph_load_for(struct msc_graph **out, const char *path,
 enum msc_status msc_graph_load_bound(struct msc_graph **out, bool *is_bound, const char *path,
                                      const struct msc_binding bindings[], size_t n);
 // Like msc_graph_load_bound, but replaces weights before any pass runs. `weights` uses the names
-// and shapes of the file; floats of another width are converted. For each layer, `weights` must
+// and shapes of the file; floats of another width are converted. For ONNX, shapes may be smaller if
+// `weights` has all weights of a network from which channels were removed. For each layer, `weights` must
 // contain either none of its weights, or all of them and all weights of the normalisation after the
 // layer. MSC_E_INVALID if a name is unknown, a weight does not fit, or a weight of a layer is
 // missing.

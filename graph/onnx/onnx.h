@@ -30,7 +30,8 @@ struct msc_onnx_import_options {
     // values of integer inputs of at most one dimension, become constants. May be NULL.
     const struct msc_array_list *feeds;
     // New elements for initialisers, by name. Shape and type must match the initialiser's; floats
-    // may differ in width. May be NULL.
+    // may differ in width. Shapes may be smaller if these are all weights of a network from which
+    // channels were removed. May be NULL.
     const struct msc_array_list *weights;
 };
 

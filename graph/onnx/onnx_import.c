@@ -22,8 +22,14 @@ static enum msc_status read_initializer(struct msc_array **out, const struct msc
         *out = old;
         return MSC_OK;
     }
+    const struct msc_onnx_import *root = im;
+    while (root->parent) {
+        root = root->parent;
+    }
+    // Weights of a pruned network have their own lengths, which shape inference checks.
+    const struct msc_array *like = root->is_pruned && msc_onnx__is_part(new, source) ? new : old;
     enum msc_status status = msc_new_weights__fit(out, source->name, new, msc_array_dtype(old),
-                                                  msc_array_n_dims(old), msc_array_dims(old));
+                                                  msc_array_n_dims(like), msc_array_dims(like));
     msc_array_release(old);
     return status;
 }
@@ -400,6 +406,7 @@ static enum msc_status import_graph(struct msc_onnx_import *im) {
     MSC_TRY(msc_graph_create(&im->builder.graph, name == NULL || name[0] == '\0' ? "main" : name));
     MSC_TRY(msc_onnx__add_initializers(im));
     MSC_TRY(msc_onnx__check_weight_names(im));
+    MSC_TRY(msc_onnx__take_pruned(im));
     MSC_TRY(add_inputs(im));
     MSC_TRY(msc_onnx__add_nodes(im));
     MSC_TRY(msc_onnx__check_weight_layers(im));

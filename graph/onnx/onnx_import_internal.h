@@ -60,6 +60,7 @@ struct msc_onnx_import {
     const char *prefix; // of joint names, while a branch or a function is inlined; or NULL
     const struct msc_onnx_call *call; // the function whose body is imported; NULL: none
     size_t n_inlined;                 // number of nodes imported from functions so far
+    bool is_pruned; // for the model's graph: the replacement weights are of a pruned network
 };
 
 #define MSC_ONNX_MAX_ATTRS 16
@@ -149,6 +150,12 @@ enum msc_status msc_onnx__copy_attrs(struct msc_onnx_node *n, enum msc_op op);
 // onnx_import_weights.c: MSC_E_INVALID if a replacement weight has an unknown name, or if only
 // some weights of a layer are replaced.
 enum msc_status msc_onnx__check_weight_names(struct msc_onnx_import *im);
+// onnx_import_pruned.c: sets is_pruned if replacement weights are smaller than the model's, and
+// adjusts the groups of convolutions to them. MSC_E_INVALID if they are not all weights of the
+// network.
+enum msc_status msc_onnx__take_pruned(struct msc_onnx_import *im);
+// True if an array has the dimensions of the initialiser, or smaller ones.
+bool msc_onnx__is_part(const struct msc_array *x, const Onnx__TensorProto *of);
 enum msc_status msc_onnx__check_weight_layers(struct msc_onnx_import *im);
 
 // Finds the modules of the nodes (graph/onnx/onnx_import_module.c); call once the initialisers are

@@ -121,6 +121,9 @@ static void cpu_gemm_divide(struct msc_cpu_gemm *k, const struct msc_gemm_spec *
             continue;
         }
         divide_batch(c, k, spec->is_pointwise);
+        if (unit == MSC_CPU_GEMM_WINOGRAD) {
+            continue;
+        }
         // Dividing an image into bands requires a copy, which does not pay for a float result
         // without an epilogue.
         bool gains =
@@ -181,6 +184,7 @@ static enum msc_status cpu_gemm_init(struct msc_cpu_gemm *k, const struct msc_pl
     }
     cpu_gemm_divide(k, spec);
     k->indirect = msc_cpu_gemm_choose_product(k, MSC_CPU_GEMM_INDIRECT);
+    k->winograd = msc_cpu_gemm_choose_winograd(k);
     if (!k->gives_sums) {
         k->float_indirect = msc_cpu_gemm_choose_product(k, MSC_CPU_GEMM_FLOAT_INDIRECT);
     }

@@ -18,8 +18,8 @@
 //
 // Routines (routine.h: oneDNN or plain C) multiply, except in the units that use our own kernels.
 // Depthwise int8 convolutions use our own loops. Most other int8 products use indirect GEMM, if the
-// machine has its instructions. Both can apply the epilogue before they store the sums. The
-// depthwise loops apply scale, bias and clip bounds, and quantise to bytes. Indirect GEMM can also
+// machine has its instructions; large convolutions of 3 x 3 windows use Winograd's algorithm. All of
+// them can apply the epilogue before they store the sums. The depthwise loops apply scale, bias and clip bounds, and quantise to bytes. Indirect GEMM can also
 // apply chains of element-wise joints (such as a residual), write float32 outputs, and write
 // several quantised variants.
 //
@@ -43,6 +43,8 @@ enum msc_cpu_gemm_unit {
     MSC_CPU_GEMM_DEPTHWISE,   // int8; uses cpu_gemm_depthwise.c instead of a routine
     MSC_CPU_GEMM_INDIRECT,    // int8; uses cpu_gemm_indirect.c instead of a routine; copies the
                               // input with padding for convolutions that are not pointwise
+    MSC_CPU_GEMM_WINOGRAD,    // int8; uses cpu_gemm_winograd.c instead of a routine; only if every
+                              // sum is below 2^25
     MSC_CPU_GEMM_UNIT_COUNT
 };
 static inline bool msc_cpu_gemm_is_float(enum msc_cpu_gemm_unit unit) {
@@ -99,6 +101,8 @@ struct msc_cpu_gemm {
     bool weighs;                                              // uses the unit FLOAT_DEPTHWISE
     const struct msc_simd_product *indirect, *float_indirect; // products of the two indirect units;
                                                               // NULL: none
+    const struct msc_simd_winograd
+        *winograd; // of the unit WINOGRAD; NULL: the unit is not possible
     struct msc_cpu_gemm_chunks chunks[MSC_CPU_GEMM_UNIT_COUNT];
     struct msc_cpu_gemm_routine *routines; // [MSC_CPU_GEMM_UNIT_COUNT]
     struct msc_cpu_ewise
@@ -238,5 +242,23 @@ size_t msc_cpu_gemm_indirect_scratch(const struct msc_cpu_gemm *k, enum msc_cpu_
 struct msc_simd_indirect msc_cpu_gemm_indirect(const struct msc_cpu_gemm *k,
                                                enum msc_cpu_gemm_unit unit, const void *packed,
                                                void *memory);
+
+// ---- cpu_gemm_winograd.c -----------------------------------------------------------------------
+
+// Winograd's algorithm, if it is faster than the other units; otherwise NULL. The chunks and
+// products of the other units must be set.
+const struct msc_simd_winograd *msc_cpu_gemm_choose_winograd(const struct msc_cpu_gemm *k);
+// True if the algorithm gives the sums of these weights. `largest` is the largest sum of |w| of an
+// output channel.
+bool msc_cpu_gemm_winograd_fits(int64_t largest);
+// Packs weights for the unit. *out is freed by msc_free_aligned.
+enum msc_status msc_cpu_gemm_pack_winograd(void **out, const struct msc_cpu_gemm *k,
+                                           const int8_t weights[]);
+size_t msc_cpu_gemm_winograd_scratch(const struct msc_cpu_gemm *k);
+// Describes a chunk; the caller sets `in` of the result. `q` is the input's quantisation. `memory`
+// has msc_cpu_gemm_winograd_scratch bytes and must outlive the result.
+struct msc_simd_image_windows msc_cpu_gemm_winograd(const struct msc_cpu_gemm *k,
+                                                    const struct msc_quant *q, const void *packed,
+                                                    void *memory);
 
 #endif

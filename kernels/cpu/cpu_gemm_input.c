@@ -19,6 +19,7 @@ bool msc_cpu_gemm__copies_input(const struct msc_cpu_gemm_run *r) {
     case MSC_CPU_GEMM_FLOAT_DEPTHWISE:
         return r->quant != NULL;
     case MSC_CPU_GEMM_DEPTHWISE:
+    case MSC_CPU_GEMM_WINOGRAD:
         return false;
     case MSC_CPU_GEMM_INDIRECT:
         return r->quant->low < 0 || msc_cpu_gemm_indirect_read_beyond(r->k);

@@ -16,6 +16,20 @@ static bool has_padding(const struct msc_gemm_desc *d) {
     return false;
 }
 
+// The fastest int8 unit of a product that is neither depthwise nor computed by Winograd's algorithm.
+static enum msc_cpu_gemm_unit direct_unit(const struct msc_cpu_gemm_run *r) {
+    const struct msc_cpu_gemm *k = r->k;
+    if (k->indirect) {
+        return MSC_CPU_GEMM_INDIRECT;
+    }
+    if (!msc_routine_isa().has_int8) {
+        return MSC_CPU_GEMM_INTEGER;
+    }
+    bool pads = k->desc.kind == MSC_GEMM_CONV && has_padding(&k->desc);
+    return pads && msc_cpu_gemm__zero_point(r->quant, 0) != 0 ? MSC_CPU_GEMM_INT8_PADDED
+                                                              : MSC_CPU_GEMM_INT8;
+}
+
 // The fastest unit for this input and these weights. Integer units require that both are integers.
 static enum msc_cpu_gemm_unit best_unit(const struct msc_cpu_gemm_run *r,
                                         const struct msc_cpu_gemm_variant *v) {
@@ -32,20 +46,15 @@ static enum msc_cpu_gemm_unit best_unit(const struct msc_cpu_gemm_run *r,
     if (k->desc.kind == MSC_GEMM_CONV_TRANSPOSE || msc_quant_is_by_channel(r->quant)) {
         return MSC_CPU_GEMM_INTEGER;
     }
-    if (k->indirect) {
-        return MSC_CPU_GEMM_INDIRECT;
+    if (k->winograd) {
+        return MSC_CPU_GEMM_WINOGRAD;
     }
-    if (!msc_routine_isa().has_int8) {
-        return MSC_CPU_GEMM_INTEGER;
-    }
-    bool pads = k->desc.kind == MSC_GEMM_CONV && has_padding(&k->desc);
-    return pads && msc_cpu_gemm__zero_point(r->quant, 0) != 0 ? MSC_CPU_GEMM_INT8_PADDED
-                                                              : MSC_CPU_GEMM_INT8;
+    return direct_unit(r);
 }
 
 static bool is_own(enum msc_cpu_gemm_unit unit) {
     return unit == MSC_CPU_GEMM_DEPTHWISE || unit == MSC_CPU_GEMM_FLOAT_DEPTHWISE ||
-           msc_cpu_gemm_is_indirect(unit);
+           unit == MSC_CPU_GEMM_WINOGRAD || msc_cpu_gemm_is_indirect(unit);
 }
 
 static enum msc_status set_unit(struct msc_cpu_gemm_run *r, const struct msc_cpu_gemm_variant *v,
@@ -66,6 +75,10 @@ static enum msc_status choose_unit(struct msc_cpu_gemm_run *r, const struct msc_
     enum msc_status status = set_unit(r, v, unit);
     if (status == MSC_E_UNSUPPORTED && unit >= MSC_CPU_GEMM_INT8) {
         status = set_unit(r, v, MSC_CPU_GEMM_INTEGER);
+    }
+    if (status == MSC_OK && r->unit == MSC_CPU_GEMM_WINOGRAD &&
+        !msc_cpu_gemm_winograd_fits(r->pack->largest)) {
+        status = set_unit(r, v, direct_unit(r));
     }
     if (status != MSC_OK || msc_cpu_gemm_is_float(r->unit)) {
         return status;
@@ -101,6 +114,9 @@ static enum msc_status choose_unit(struct msc_cpu_gemm_run *r, const struct msc_
 static size_t own_scratch_bytes(const struct msc_cpu_gemm_run *r) {
     if (r->unit == MSC_CPU_GEMM_FLOAT_DEPTHWISE) {
         return msc_cpu_gemm_weigh_scratch(r->k);
+    }
+    if (r->unit == MSC_CPU_GEMM_WINOGRAD) {
+        return msc_cpu_gemm_winograd_scratch(r->k);
     }
     return r->unit == MSC_CPU_GEMM_DEPTHWISE ? msc_cpu_gemm_depthwise_scratch(r->k)
                                              : msc_cpu_gemm_indirect_scratch(r->k, r->unit);
@@ -189,6 +205,12 @@ static enum msc_status cpu_gemm_multiply(const struct msc_cpu_gemm_run *r, int64
         msc_cpu_gemm_depthwise_sums(&r->depthwise, chunk, r->sums);
         return MSC_OK;
     }
+    if (r->unit == MSC_CPU_GEMM_WINOGRAD) {
+        struct msc_simd_image_windows w = r->windows;
+        w.in = msc_cpu_gemm__input(r, chunk, 0);
+        r->k->winograd->multiply(r->sums, &w);
+        return MSC_OK;
+    }
     if (msc_cpu_gemm_is_indirect(r->unit)) {
         multiply_windows(r, chunk, out);
         return MSC_OK;
@@ -233,8 +255,10 @@ static void set_channels(struct msc_cpu_gemm_run *r, const struct msc_cpu_gemm_v
         return;
     }
     msc_cpu_gemm_scales(r->scales, v, n, r->quant);
+    int32_t below = r->unit == MSC_CPU_GEMM_WINOGRAD ? 128 : 0; // its bytes count as int8
     for (int64_t c = 0; r->offsets && c < n; c++) {
-        uint32_t zero_point = (uint32_t)msc_cpu_gemm__zero_point(r->quant, r->quant->n > 1 ? c : 0);
+        uint32_t zero_point =
+            (uint32_t)(msc_cpu_gemm__zero_point(r->quant, r->quant->n > 1 ? c : 0) - below);
         uint32_t added = r->bias.integers ? (uint32_t)r->bias.integers[c] : 0;
         r->offsets[c] = (int32_t)(zero_point * (uint32_t)r->pack->sums[c] - added);
     }
@@ -356,7 +380,7 @@ static bool cpu_gemm_is_direct(struct msc_cpu_gemm_run *r, const struct msc_cpu_
     }
     e->has_numbers = e->n_quantized == 1 && has_numbers(r, v, &r->quantized[0].q);
     bool is_short = e->n_instrs == 0 && !e->out && e->has_numbers;
-    return r->unit == MSC_CPU_GEMM_INDIRECT || is_short;
+    return r->unit != MSC_CPU_GEMM_DEPTHWISE || is_short;
 }
 
 static void begin_own(struct msc_cpu_gemm_run *r) {
@@ -367,6 +391,10 @@ static void begin_own(struct msc_cpu_gemm_run *r) {
     e->finish.bias = r->channel_bias;
     if (r->is_direct && r->epilogue) {
         msc_cpu_ewise_set_arrays(e, r->epilogue, call->inputs, r->ewise_scratch);
+    }
+    if (r->unit == MSC_CPU_GEMM_WINOGRAD) {
+        r->windows = msc_cpu_gemm_winograd(r->k, r->quant, r->pack->own, r->own_scratch);
+        return;
     }
     if (msc_cpu_gemm_is_indirect(r->unit)) {
         r->indirect = msc_cpu_gemm_indirect(r->k, r->unit, r->pack->own, r->own_scratch);
@@ -389,8 +417,13 @@ static void run_direct(struct msc_cpu_gemm_run *r) {
                                             &quantized->q);
             continue;
         }
-        r->indirect.in = msc_cpu_gemm__input(r, chunk, 0);
         r->own_epilogue.begin = begin;
+        if (r->unit == MSC_CPU_GEMM_WINOGRAD) {
+            r->windows.in = msc_cpu_gemm__input(r, chunk, 0);
+            r->k->winograd->multiply_epilogue(&r->windows, &r->own_epilogue);
+            continue;
+        }
+        r->indirect.in = msc_cpu_gemm__input(r, chunk, 0);
         msc_cpu_gemm_product(r->k, r->unit)->multiply_epilogue(&r->indirect, &r->own_epilogue);
     }
 }

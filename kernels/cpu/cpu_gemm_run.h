@@ -24,10 +24,11 @@ struct msc_cpu_gemm_run {
     int32_t *offsets;
     struct msc_cpu_gemm_depthwise depthwise; // for the unit DEPTHWISE
     struct msc_simd_indirect indirect;       // for the indirect units
-    void *own_scratch;                       // for the depthwise and indirect units
+    struct msc_simd_image_windows windows;   // for the unit WINOGRAD
+    void *own_scratch;                       // for the units of our own
     bool is_direct;                          // a kernel of our own also computes everything after
                                              // its sums
-    struct msc_simd_epilogue own_epilogue;   // for the depthwise and indirect units
+    struct msc_simd_epilogue own_epilogue;   // for the units of our own
     struct msc_simd_quantized quantized[MSC_SIMD_MAX_QUANTIZED];
     struct msc_cpu_gemm_bias bias;
     float *channel_bias; // [channels] bias.floats, or -0 if there is no bias

@@ -148,10 +148,11 @@ enum msc_status msc_cpu_gemm_weights(void *kernel, struct msc_cpu_backend *b,
         msc_cpu_gemm_release_weights(v);
         return status;
     }
-    // An estimate: usually there is one pack, no larger than the floats. Edited elements are stored
-    // in addition.
+    // An estimate: usually there is one pack, no larger than the floats, or twice as large for
+    // Winograd's algorithm. Edited elements are stored in addition.
     size_t weight_bytes = msc_array_n_bytes(k->weight);
-    *n_bytes = v->elements == k->weight ? weight_bytes : 2 * weight_bytes;
+    *n_bytes = k->winograd && v->quant.bits > 0 ? 2 * weight_bytes : weight_bytes;
+    *n_bytes += v->elements == k->weight ? 0 : weight_bytes;
     *out = v;
     return MSC_OK;
 }
@@ -270,6 +271,9 @@ static enum msc_status pack_plain(struct msc_cpu_gemm_pack *p, const struct msc_
     }
     if (unit == MSC_CPU_GEMM_FLOAT_DEPTHWISE) {
         return msc_cpu_gemm_pack_weigh(&p->own, k, plain);
+    }
+    if (unit == MSC_CPU_GEMM_WINOGRAD) {
+        return msc_cpu_gemm_pack_winograd(&p->own, k, plain);
     }
     if (msc_cpu_gemm_is_indirect(unit)) {
         return msc_cpu_gemm_pack_indirect(&p->own, k, unit, plain);

@@ -146,10 +146,12 @@ struct msc_simd_run {
 };
 
 struct msc_simd_product;
+struct msc_simd_winograd;
 struct msc_simd {
     const char *isa; // instruction set of the loops: "plain", "avx2", "avx512_vnni"
     // Matrix products (simd_indirect.h); NULL if a library is as fast.
     const struct msc_simd_product *bytes, *tiles, *floats;
+    const struct msc_simd_winograd *winograd; // NULL: none
     void (*quantize)(uint8_t out[], const float x[], int64_t n, const struct msc_simd_bytes *q);
     void (*finish)(float out[], const struct msc_simd_finish *f, int64_t n);
     // Packs weights [n_channels][n_taps] for `period` elements: element i has the weights of

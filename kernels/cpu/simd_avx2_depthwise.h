@@ -80,7 +80,7 @@ VECTOR_INLINE vint add_group_of_taps(vint sums, vint x, vint w) {
 #ifdef MSC_VECTOR_AVX2_VNNI
     return vi_add_products(sums, x, w);
 #else
-    return vi_add(sums, vi_multiply_words(x, w));
+    return vi_add_pairs(sums, x, w);
 #endif
 }
 

@@ -1,5 +1,6 @@
 // Products of windows for AVX2. Bytes use the loops of simd_avx2_lists.h.
 #define MSC_VECTOR_AVX2
+#define MSC_VECTOR_LISTS
 #include "kernels/cpu/simd_tables.h"
 
 #include "kernels/cpu/simd_indirect_loops.h"

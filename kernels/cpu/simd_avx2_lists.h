@@ -179,11 +179,6 @@ VECTOR_INLINE int32_t count_wide(const struct weights *w, int64_t n_runs) {
     return n;
 }
 
-VECTOR_INLINE vint widened(vint group, int shift) {
-    return (vint){_mm256_srai_epi16(_mm256_slli_epi16(group.low, shift), 8),
-                  _mm256_srai_epi16(_mm256_slli_epi16(group.high, shift), 8)};
-}
-
 VECTOR_TARGET static void pack_vector(char *packed, const struct weights *w, int64_t n_runs) {
     int32_t n = (int32_t)count_groups(n_runs, w->depth);
     int32_t *offsets = (int32_t *)(void *)(packed + LISTS_BYTES), *runs = offsets + n;

@@ -137,6 +137,7 @@ const struct msc_simd msc_simd__avx512 = {
     .bytes = &msc_simd__avx512_bytes,
     .tiles = &msc_simd__tiles,
     .floats = &msc_simd__avx512_floats,
+    .winograd = &msc_simd__avx512_winograd,
     .quantize = quantize,
     .finish = finish,
     .pack_taps = avx512_pack_taps,

@@ -73,6 +73,34 @@ struct msc_simd_product {
                               const struct msc_simd_epilogue *epilogue);
 };
 
+// Convolutions of 3 x 3 windows with stride 1 by Winograd's algorithm F(4 x 4, 3 x 3), for bytes.
+// Each block of 4 x 4 outputs takes 36 products of int16 for each pair of channels in place of 144
+// products of bytes. The sums are the same as those of a direct convolution, bit for bit, if each
+// of them is below 2^25 (simd_winograd_loops.h).
+struct msc_simd_image_windows {
+    const uint8_t *in;    // [images][in_height][in_width][in_channels]
+    uint8_t flip;         // XORed with each byte: 0x80 converts uint8 to int8 (subtracts 128)
+    const uint8_t *blank; // [in_channels] bytes to read outside of the images
+    int64_t images, in_height, in_width, in_channels;
+    int64_t pad_top, pad_left;
+    int64_t out_height, out_width, channels;
+    const void *weights; // packed
+    void *scratch;       // of scratch_bytes, aligned to 64 bytes
+};
+
+struct msc_simd_winograd {
+    size_t (*packed_bytes)(int64_t channels, int64_t in_channels);
+    // Weights are [channels][in_channels][3][3].
+    void (*pack)(void *packed, const int8_t weights[], int64_t channels, int64_t in_channels);
+    size_t (*scratch_bytes)(int64_t channels, int64_t in_channels);
+    // As in msc_simd_product. The bytes count as int8.
+    void (*multiply)(int32_t sums[], const struct msc_simd_image_windows *w);
+    void (*multiply_epilogue)(const struct msc_simd_image_windows *w,
+                              const struct msc_simd_epilogue *epilogue);
+    // Products of bytes that a direct convolution computes in the time of one product of int16.
+    int64_t bytes_per_pair;
+};
+
 // Requests tile registers from the system and tests them. False: the machine has no tiles, the
 // system refuses the request, or the sums of tiles are wrong.
 bool msc_simd_get_tiles(void);

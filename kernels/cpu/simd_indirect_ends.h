@@ -19,7 +19,7 @@ enum {
     GROUP = MSC_SIMD_GROUP,
 };
 
-enum operands { OF_BYTES, OF_FLOATS };
+enum operands { OF_BYTES, OF_PAIRS, OF_FLOATS };
 
 // How sums are finished: stored, scaled to y, quantised to bytes, or by any epilogue.
 enum kind { SUMS, FLOATS, BYTES, ANY, KIND_COUNT };

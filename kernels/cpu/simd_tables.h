@@ -9,6 +9,7 @@ extern const struct msc_simd_product msc_simd__avx512_bytes, msc_simd__avx512_fl
     msc_simd__tiles;
 extern const struct msc_simd_product msc_simd__avx2_bytes, msc_simd__avx2_floats,
     msc_simd__avx2_vnni_bytes;
+extern const struct msc_simd_winograd msc_simd__avx512_winograd, msc_simd__avx2_winograd;
 
 // ---- simd_avx2_depthwise.c, simd_avx2_vnni.c --------------------------------------------------
 

@@ -19,7 +19,11 @@
 //     vf_scale(x, n)     x * 2^n, rounded once; x from 1/2 to 4, integers n from -200 to 100
 //     vf_largest         the largest lane; no lane may be NaN
 //     vf_of_bits, vi_of_bits    the same bits as another type
+//     vi_shift_right     by n bits; the sign is kept
 //     vi_load_bytes      loads uint8, after XOR with `flip`
+//     vshort, vs_*       32 lanes of int16; sums keep their lowest 16 bits
+//     vs_load_bytes      loads the first n of 32 int8, after XOR with `flip`; other lanes hold
+//                        any number
 //     struct vlimits     how vi_store_bytes makes bytes of int32: adds the zero point and limits
 //                        the sums to low ... high. uint8 are computed as int8 that are lower by `below`
 //     vi_store_bytes     stores n vectors (1 to 4) as bytes, of which n_lanes are in use: more than
@@ -27,7 +31,8 @@
 //     vi_store_lowest    stores the lowest 8 bits of each lane of a mask
 //     vi_keep            makes the compiler keep a vector in registers
 //     vi_add_products    adds products of groups of 4 bytes, uint8 with int8, to int32 lanes. AVX2
-//                        has no such instruction; simd_avx2_lists.h does without it
+//                        has no such instruction and needs several; simd_avx2_lists.h is faster
+//     vi_add_pairs       adds products of pairs of int16 to int32 lanes
 #ifndef MSC_KERNELS_CPU_SIMD_VECTOR_H
 #define MSC_KERNELS_CPU_SIMD_VECTOR_H
 

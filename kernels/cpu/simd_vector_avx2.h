@@ -12,7 +12,6 @@
 
 #ifndef MSC_VECTOR_AVX2_VNNI
 #define VECTOR_TARGET __attribute__((target("avx2,fma")))
-#define VECTOR_LISTS // products of bytes are those of simd_avx2_lists.h
 #elif !defined(MSC_VNNI_OF_AVX512)
 #define VECTOR_TARGET __attribute__((target("avx2,fma,avxvnni")))
 #define DOT_PRODUCT _mm256_dpbusd_avx_epi32
@@ -31,6 +30,7 @@ typedef struct {
 typedef struct {
     __m256i low, high;
 } vint;
+typedef vint vshort;
 typedef int32_t vmask; // the number of lanes
 
 VECTOR_INLINE vmask vmask_of(int64_t n) {
@@ -189,6 +189,22 @@ VECTOR_INLINE vint vi_subtract(vint a, vint b) {
     return (vint){_mm256_sub_epi32(a.low, b.low), _mm256_sub_epi32(a.high, b.high)};
 }
 
+VECTOR_INLINE vint vi_multiply(vint a, vint b) {
+    return (vint){_mm256_mullo_epi32(a.low, b.low), _mm256_mullo_epi32(a.high, b.high)};
+}
+
+VECTOR_INLINE vint vi_twice(vint x) {
+    return (vint){_mm256_slli_epi32(x.low, 1), _mm256_slli_epi32(x.high, 1)};
+}
+
+VECTOR_INLINE vint vi_four_times(vint x) {
+    return (vint){_mm256_slli_epi32(x.low, 2), _mm256_slli_epi32(x.high, 2)};
+}
+
+VECTOR_INLINE vint vi_shift_right(vint x, int n) {
+    return (vint){_mm256_srai_epi32(x.low, n), _mm256_srai_epi32(x.high, n)};
+}
+
 VECTOR_INLINE vfloat vf_of_ints(vint x) {
     return (vfloat){_mm256_cvtepi32_ps(x.low), _mm256_cvtepi32_ps(x.high)};
 }
@@ -208,6 +224,35 @@ VECTOR_INLINE __m128i load_16_bytes(const uint8_t *from, int64_t n, uint8_t flip
     }
     __m128i bytes = _mm_loadu_si128((const __m128i *)(const void *)from);
     return _mm_xor_si128(bytes, _mm_set1_epi8((char)flip));
+}
+
+VECTOR_INLINE vshort vs_load_bytes(const uint8_t *from, int64_t n, uint8_t flip) {
+    __m128i low = load_16_bytes(from, n < 16 ? n : 16, flip), high = _mm_setzero_si128();
+    if (n > 16) {
+        high = load_16_bytes(from + 16, n < 32 ? n - 16 : 16, flip);
+    }
+    return (vshort){_mm256_cvtepi8_epi16(low), _mm256_cvtepi8_epi16(high)};
+}
+
+VECTOR_INLINE void vs_store(int16_t *to, vshort x) {
+    _mm256_storeu_si256((__m256i *)(void *)to, x.low);
+    _mm256_storeu_si256((__m256i *)(void *)(to + 16), x.high);
+}
+
+VECTOR_INLINE vshort vs_add(vshort a, vshort b) {
+    return (vshort){_mm256_add_epi16(a.low, b.low), _mm256_add_epi16(a.high, b.high)};
+}
+
+VECTOR_INLINE vshort vs_subtract(vshort a, vshort b) {
+    return (vshort){_mm256_sub_epi16(a.low, b.low), _mm256_sub_epi16(a.high, b.high)};
+}
+
+VECTOR_INLINE vshort vs_twice(vshort x) {
+    return (vshort){_mm256_slli_epi16(x.low, 1), _mm256_slli_epi16(x.high, 1)};
+}
+
+VECTOR_INLINE vshort vs_four_times(vshort x) {
+    return (vshort){_mm256_slli_epi16(x.low, 2), _mm256_slli_epi16(x.high, 2)};
 }
 
 VECTOR_INLINE vint vi_load_bytes(const uint8_t *from, vmask mask, uint8_t flip) {
@@ -298,15 +343,31 @@ VECTOR_INLINE vint vi_and(vint a, vint b) {
     return (vint){_mm256_and_si256(a.low, b.low), _mm256_and_si256(a.high, b.high)};
 }
 
-#ifdef MSC_VECTOR_AVX2_VNNI
-VECTOR_INLINE vint vi_add_products(vint sum, vint x, vint w) {
-    return (vint){DOT_PRODUCT(sum.low, x.low, w.low), DOT_PRODUCT(sum.high, x.high, w.high)};
-}
-#endif
-
 // The upper byte of each uint16.
 VECTOR_INLINE vint vi_upper_bytes(vint x) {
     return (vint){_mm256_srli_epi16(x.low, 8), _mm256_srli_epi16(x.high, 8)};
 }
+
+VECTOR_INLINE vint vi_add_pairs(vint sum, vint x, vint w) {
+    return (vint){_mm256_add_epi32(sum.low, _mm256_madd_epi16(x.low, w.low)),
+                  _mm256_add_epi32(sum.high, _mm256_madd_epi16(x.high, w.high))};
+}
+
+#ifdef MSC_VECTOR_AVX2_VNNI
+VECTOR_INLINE vint vi_add_products(vint sum, vint x, vint w) {
+    return (vint){DOT_PRODUCT(sum.low, x.low, w.low), DOT_PRODUCT(sum.high, x.high, w.high)};
+}
+#else
+// Bytes 0 and 2 of each group as int16 or, with a shift of 0, bytes 1 and 3.
+VECTOR_INLINE vint widened(vint group, int shift) {
+    return (vint){_mm256_srai_epi16(_mm256_slli_epi16(group.low, shift), 8),
+                  _mm256_srai_epi16(_mm256_slli_epi16(group.high, shift), 8)};
+}
+
+VECTOR_INLINE vint vi_add_products(vint sum, vint x, vint w) {
+    sum = vi_add_pairs(sum, vi_and(x, vi_set(0xff00ff)), widened(w, 8));
+    return vi_add_pairs(sum, vi_upper_bytes(x), widened(w, 0));
+}
+#endif
 
 #endif

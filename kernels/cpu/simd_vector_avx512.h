@@ -14,7 +14,7 @@
 #define VECTOR_CHAIN 8 // vectors that pass through a chain together
 
 typedef __m512 vfloat;
-typedef __m512i vint;
+typedef __m512i vint, vshort;
 typedef __mmask16 vmask;
 
 VECTOR_INLINE vmask vmask_of(int64_t n) {
@@ -117,6 +117,22 @@ VECTOR_INLINE vint vi_subtract(vint a, vint b) {
     return _mm512_sub_epi32(a, b);
 }
 
+VECTOR_INLINE vint vi_multiply(vint a, vint b) {
+    return _mm512_mullo_epi32(a, b);
+}
+
+VECTOR_INLINE vint vi_twice(vint x) {
+    return _mm512_slli_epi32(x, 1);
+}
+
+VECTOR_INLINE vint vi_four_times(vint x) {
+    return _mm512_slli_epi32(x, 2);
+}
+
+VECTOR_INLINE vint vi_shift_right(vint x, int n) {
+    return _mm512_srav_epi32(x, _mm512_set1_epi32(n));
+}
+
 VECTOR_INLINE vfloat vf_of_ints(vint x) {
     return _mm512_cvtepi32_ps(x);
 }
@@ -131,6 +147,34 @@ VECTOR_INLINE vfloat vf_of_bits(vint x) {
 
 VECTOR_INLINE vint vi_of_bits(vfloat x) {
     return _mm512_castps_si512(x);
+}
+
+// ---- int16 ------------------------------------------------------------------------------------
+
+VECTOR_INLINE vshort vs_load_bytes(const uint8_t *from, int64_t n, uint8_t flip) {
+    __m256i bytes = n < 32 ? _mm256_maskz_loadu_epi8((__mmask32)((1u << n) - 1), from)
+                           : _mm256_loadu_si256((const __m256i *)(const void *)from);
+    return _mm512_cvtepi8_epi16(_mm256_xor_si256(bytes, _mm256_set1_epi8((char)flip)));
+}
+
+VECTOR_INLINE void vs_store(int16_t *to, vshort x) {
+    _mm512_storeu_si512(to, x);
+}
+
+VECTOR_INLINE vshort vs_add(vshort a, vshort b) {
+    return _mm512_add_epi16(a, b);
+}
+
+VECTOR_INLINE vshort vs_subtract(vshort a, vshort b) {
+    return _mm512_sub_epi16(a, b);
+}
+
+VECTOR_INLINE vshort vs_twice(vshort x) {
+    return _mm512_slli_epi16(x, 1);
+}
+
+VECTOR_INLINE vshort vs_four_times(vshort x) {
+    return _mm512_slli_epi16(x, 2);
 }
 
 // ---- Bytes ------------------------------------------------------------------------------------
@@ -189,6 +233,10 @@ VECTOR_INLINE void vi_keep(vint *x) {
 
 VECTOR_INLINE vint vi_add_products(vint sum, vint x, vint w) {
     return _mm512_dpbusd_epi32(sum, x, w);
+}
+
+VECTOR_INLINE vint vi_add_pairs(vint sum, vint x, vint w) {
+    return _mm512_dpwssd_epi32(sum, x, w);
 }
 
 #endif

@@ -121,6 +121,10 @@ enum {
     // For calls that follow one another and need much of the same: keep results for the next eight
     // calls or so, in up to three quarters of the memory, even if this call needs them only once.
     MSC_EVAL_KEEP = 1 << 1,
+    // For calls that each read slots further on in the network: keep only results that a step reads
+    // which no call has run yet, in up to three quarters of the memory. So each step runs once, and
+    // its result takes the memory of an earlier one.
+    MSC_EVAL_ONWARD = 1 << 2,
 };
 
 // `graph` and `dataset` are borrowed until the evaluator is destroyed; `wanted` are tensor ids of

@@ -71,6 +71,8 @@ void msc_schedule_destroy(struct msc_schedule *s) {
         msc_numbering_finish(&s->plans[i].numbering);
         msc_free(s->plans[i].nodes);
         msc_free(s->plans[i].targets);
+        msc_free(s->plans[i].ends.items);
+        msc_free(s->plans[i].is_awaited);
         msc_free(s->plans[i].most_together);
     }
     msc_free(s->plans);

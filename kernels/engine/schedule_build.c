@@ -31,7 +31,7 @@ static enum msc_status add_use(struct msc_schedule *s, int32_t id, int32_t user)
     return MSC_OK;
 }
 
-static enum msc_status push_id(struct msc_id_list *list, int32_t id) {
+enum msc_status msc_schedule__push_id(struct msc_id_list *list, int32_t id) {
     MSC_TRY(msc_grow(&list->items, &list->capacity, list->n + 1, sizeof(list->items[0])));
     list->items[list->n++] = id;
     return MSC_OK;
@@ -83,7 +83,7 @@ static enum msc_status make_node(struct msc_schedule *s, int32_t plan, int32_t i
     const struct msc_step *step = step_of(p, expr);
     s->stats.steps_run += step != NULL;
     s->stats.macs_run += step ? step->macs : 0;
-    return s->nodes[node].n_pending == 0 ? push_id(&s->roots, node) : MSC_OK;
+    return s->nodes[node].n_pending == 0 ? msc_schedule__push_id(&s->roots, node) : MSC_OK;
 }
 
 static enum msc_status make_sink_node(struct msc_schedule *s, int32_t plan, size_t trial,
@@ -103,7 +103,7 @@ static enum msc_status make_sink_node(struct msc_schedule *s, int32_t plan, size
             MSC_TRY(add_use(s, *msc_schedule__place(s, p, targets[i].expr, batch), node));
         }
     }
-    return s->nodes[node].n_pending == 0 ? push_id(&s->roots, node) : MSC_OK;
+    return s->nodes[node].n_pending == 0 ? msc_schedule__push_id(&s->roots, node) : MSC_OK;
 }
 
 static enum msc_status push_inputs(struct msc_schedule *s, const struct msc_scheduled_plan *p,
@@ -113,7 +113,7 @@ static enum msc_status push_inputs(struct msc_schedule *s, const struct msc_sche
         int32_t input =
             i < expr->n_inputs ? p->numbering.inputs[expr->first_input + i].expr : expr->weights;
         if (input != MSC_NO_ID && *msc_schedule__place(s, p, input, batch) == MSC_NO_ID) {
-            MSC_TRY(push_id(&s->stack, input));
+            MSC_TRY(msc_schedule__push_id(&s->stack, input));
         }
     }
     return MSC_OK;
@@ -126,7 +126,7 @@ static enum msc_status need_expr(struct msc_schedule *s, int32_t plan, int32_t e
                                  int32_t batch) {
     const struct msc_scheduled_plan *p = &s->plans[plan];
     s->stack.n = 0;
-    MSC_TRY(push_id(&s->stack, expr));
+    MSC_TRY(msc_schedule__push_id(&s->stack, expr));
     while (s->stack.n > 0) {
         int32_t top = s->stack.items[s->stack.n - 1];
         int32_t id = top < 0 ? ~top : top;
@@ -249,11 +249,18 @@ static enum msc_status build_plan(struct msc_schedule *s, int32_t plan) {
     return MSC_OK;
 }
 
+// Will no later call read the result of this node? Known only of calls that go onward.
+static bool is_spent(const struct msc_schedule *s, const struct msc_node *node) {
+    return msc_schedule__is_onward(s) && msc_schedule__expr(s, node)->kind != MSC_EXPR_WEIGHTS &&
+           !s->plans[node->plan].is_awaited[node->expr];
+}
+
 enum msc_status msc_schedule__build(struct msc_schedule *s) {
     enum msc_status status = prepare_window(s);
     for (int32_t i = 0; status == MSC_OK && i < s->options.n_plans; i++) {
         status = build_plan(s, i);
     }
+    status = status == MSC_OK ? msc_schedule__find_awaited(s) : status;
     if (status == MSC_OK) {
         status = msc_grow(&s->ready.items, &s->ready.capacity, s->n_nodes + 1,
                           sizeof(s->ready.items[0]));
@@ -266,6 +273,7 @@ enum msc_status msc_schedule__build(struct msc_schedule *s) {
     for (size_t i = 0; i < s->n_nodes; i++) {
         fuse_users(s, &s->nodes[i]);
         if (s->nodes[i].entry) {
+            s->nodes[i].entry->is_brief = is_spent(s, &s->nodes[i]);
             msc_cache_unpin(s->options.cache, s->nodes[i].entry);
             s->n_done++;
         }

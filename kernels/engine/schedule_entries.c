@@ -37,6 +37,11 @@ static void *samples_in_place(const struct msc_schedule *s, const struct msc_nod
     return s->options.backend->def->memory_is_host && is_aligned ? data : NULL;
 }
 
+// Will a later call read the result of this node? Known only of calls that go onward.
+static bool is_awaited_later(const struct msc_schedule *s, const struct msc_node *node) {
+    return msc_schedule__is_onward(s) && s->plans[node->plan].is_awaited[node->expr];
+}
+
 static enum msc_status allocate_entry(struct msc_schedule *s, struct msc_node *node) {
     const struct msc_expr *expr = msc_schedule__expr(s, node);
     struct msc_hash key = msc_schedule__key(expr, node->batch);
@@ -60,8 +65,10 @@ static enum msc_status allocate_entry(struct msc_schedule *s, struct msc_node *n
     }
     enum msc_status status = msc_cache_add(&node->entry, s->options.cache, key, n, sizes);
     if (status == MSC_OK) {
-        node->entry->is_brief = s->job.n_trials >= MANY_TRIALS && !node->is_shared;
-        if (s->job.flags & MSC_EVAL_KEEP) {
+        bool is_onward = msc_schedule__is_onward(s), is_awaited = is_awaited_later(s, node);
+        bool is_unlikely = s->job.n_trials >= MANY_TRIALS && !node->is_shared;
+        node->entry->is_brief = is_onward ? !is_awaited : is_unlikely;
+        if ((s->job.flags & MSC_EVAL_KEEP) || is_awaited) {
             msc_cache_keep(s->options.cache, node->entry);
         }
     }
@@ -125,13 +132,14 @@ void msc_schedule__discard_entries(struct msc_schedule *s, struct msc_node *node
 // search begins with a few baseline trials, and later trials quantise the same values differently.
 // So with few trials the output is stored while there is memory.
 static bool keeps_unread(const struct msc_schedule *s) {
-    return !msc_schedule__is_fresh(s) && s->job.n_trials < MANY_TRIALS &&
-           msc_cache_has_room(s->options.cache);
+    return !msc_schedule__is_fresh(s) && !msc_schedule__is_onward(s) &&
+           s->job.n_trials < MANY_TRIALS && msc_cache_has_room(s->options.cache);
 }
 
 enum msc_status msc_schedule__allocate_entries(struct msc_schedule *s, struct msc_node *node) {
     int32_t e = node->first_edge;
-    bool is_read = node->n_users > node->n_fused || node->n_fused == 0 || keeps_unread(s);
+    bool is_read = node->n_users > node->n_fused || node->n_fused == 0 || keeps_unread(s) ||
+                   is_awaited_later(s, node);
     enum msc_status status = is_read ? allocate_entry(s, node) : MSC_OK;
     for (struct msc_node *n; status == MSC_OK && (n = msc_schedule__next_fused(s, &e)) != NULL;) {
         status = allocate_entry(s, n);

@@ -6,6 +6,7 @@
 //     schedule_trials.c    tracks each trial: its begin, failures, early stop and end
 //     then for each window
 //     schedule_build.c     makes nodes backwards from the targets, up to cached results
+//     schedule_onward.c    finds the results that later calls will read
 //     schedule_walk.c      lets threads take nodes until all are done
 //     schedule_take.c          chooses the next nodes
 //     schedule_entries.c       allocates and releases memory for results
@@ -42,6 +43,11 @@ struct msc_edge {
     int32_t node, next;
 };
 
+struct msc_id_list {
+    int32_t *items;
+    size_t n, capacity;
+};
+
 // One plan: its expressions in this call, and the ids of their nodes in this window.
 struct msc_scheduled_plan {
     const struct msc_plan *plan;
@@ -53,6 +59,11 @@ struct msc_scheduled_plan {
     size_t nodes_capacity;
     struct msc_value_number *targets; // [n_trials][n_targets]; expr MSC_NO_ID: nothing to read
     size_t targets_capacity;
+    // For MSC_EVAL_ONWARD: the expressions that give live-out values, and for each expression
+    // whether a step will read it that has not run yet.
+    struct msc_id_list ends;
+    bool *is_awaited; // [n_exprs]
+    size_t is_awaited_capacity;
     int32_t *most_together; // [plan->n_steps] limit on the nodes of a step that run together;
                             // lowered when memory runs out
     // Steps and MACs that the targets need, including reused results.
@@ -64,11 +75,6 @@ struct msc_failure {
     int32_t node; // node in which the failure arose
     enum msc_status status;
     char message[200];
-};
-
-struct msc_id_list {
-    int32_t *items;
-    size_t n, capacity;
 };
 
 // The progress of a trial.
@@ -129,6 +135,10 @@ static inline bool msc_schedule__is_fresh(const struct msc_schedule *s) {
 static inline const struct msc_plan *msc_schedule__plan(const struct msc_schedule *s,
                                                         const struct msc_node *node) {
     return s->plans[node->plan].plan;
+}
+
+static inline bool msc_schedule__is_onward(const struct msc_schedule *s) {
+    return (s->job.flags & MSC_EVAL_ONWARD) != 0;
 }
 
 // The expression of a node that is not a sink node.
@@ -223,6 +233,12 @@ static inline struct msc_view msc_schedule__quantized_view(const struct msc_plan
 // Numbers the values of all trials under every plan, and finds the value numbers that the sink
 // reads.
 enum msc_status msc_schedule__number_trials(struct msc_schedule *s);
+// Lists the expressions of the live-out values of the trial that was numbered last. A sink may not
+// read them in this call.
+enum msc_status msc_schedule__list_ends(struct msc_scheduled_plan *p,
+                                        const struct msc_eval_trial *trial);
+// Called when the nodes of a window are made: finds the expressions that a later call will read.
+enum msc_status msc_schedule__find_awaited(struct msc_schedule *s);
 // The value of the plan that target i reads, or MSC_NO_ID.
 int32_t msc_schedule__target_value(const struct msc_schedule *s, const struct msc_plan *plan,
                                    int32_t i);
@@ -243,6 +259,10 @@ void msc_schedule__end_trial(struct msc_schedule *s, int32_t trial);
 enum msc_status msc_schedule__end_window(struct msc_schedule *s);
 // Called after the last window: ends the trials that have skipped a window.
 void msc_schedule__end_trials(struct msc_schedule *s);
+
+// ---- Lists ------------------------------------------------------------------------------------
+
+enum msc_status msc_schedule__push_id(struct msc_id_list *list, int32_t id);
 
 // ---- A window ---------------------------------------------------------------------------------
 

@@ -77,6 +77,7 @@ static enum msc_status number_target(const struct msc_schedule *s, struct msc_sc
 static enum msc_status number_under_plan(struct msc_schedule *s, struct msc_scheduled_plan *p) {
     const struct msc_job *job = &s->job;
     msc_numbering_clear(&p->numbering);
+    p->ends.n = 0;
     MSC_TRY(count_asked(s, p));
     MSC_TRY(msc_grow(&p->targets, &p->targets_capacity, job->n_trials * (size_t)s->n_targets + 1,
                      sizeof(p->targets[0])));
@@ -87,6 +88,7 @@ static enum msc_status number_under_plan(struct msc_schedule *s, struct msc_sche
         for (int32_t i = 0; i < s->n_targets; i++) {
             MSC_TRY(number_target(s, p, &job->trials[t], i, &targets[i]));
         }
+        MSC_TRY(msc_schedule__is_onward(s) ? msc_schedule__list_ends(p, &job->trials[t]) : MSC_OK);
     }
     return MSC_OK;
 }

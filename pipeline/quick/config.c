@@ -3,6 +3,7 @@
 
 #include "base/json.h"
 #include "base/str.h"
+#include "env/api/drop.h"
 
 #include <math.h>
 #include <string.h>
@@ -66,6 +67,12 @@ static enum msc_status add_names(cJSON *env, const char *key, const struct msc_q
 
 // ---- The configuration ------------------------------------------------------------------------
 
+static enum msc_status add_bound(cJSON *env, double most) {
+    cJSON *bounds = cJSON_CreateObject();
+    MSC_TRY(msc_json_add(env, "bounds", bounds));
+    return msc_json_add_number(bounds, "accuracy" MSC_DROP_SUFFIX, most);
+}
+
 static enum msc_status add_env(cJSON *entry, const struct msc_quick_options *o,
                                const struct msc_quick_effort *effort) {
     cJSON *env = cJSON_CreateObject();
@@ -73,6 +80,7 @@ static enum msc_status add_env(cJSON *entry, const struct msc_quick_options *o,
     MSC_TRY(msc_json_add(env, "choices", cJSON_Parse(effort->choices)));
     MSC_TRY(effort->moments ? msc_json_add(env, "moments", cJSON_Parse(effort->moments)) : MSC_OK);
     MSC_TRY(o->sites ? msc_json_add_text(env, "sites", o->sites) : MSC_OK);
+    MSC_TRY(o->has_accuracy_drop ? add_bound(env, o->accuracy_drop) : MSC_OK);
     MSC_TRY(add_names(env, "loss_tensors", &o->loss_tensors, "--loss-tensors"));
     MSC_TRY(add_names(env, "outputs", &o->outputs, "--outputs"));
     MSC_TRY(add_names(env, "exclude", &o->exclude, "--exclude"));

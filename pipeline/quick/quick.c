@@ -2,6 +2,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
+#include "checks/held_out.h"
 #include "graph/notes.h"
 #include "graph/onnx/onnx.h"
 #include "pipeline/delivery.h"
@@ -143,6 +144,42 @@ static enum msc_status examine_plans(struct msc_quick *q) {
     return plain ? examine_plan(q, plain) : MSC_OK;
 }
 
+// Moves the best plan that keeps the bound on the accuracy to the front of the list. Plans are
+// measured in their order until one keeps it.
+static enum msc_status keep_accuracy(struct msc_quick *q) {
+    const struct msc_session *s = &q->session;
+    double least = INFINITY, error = NAN, n_samples = NAN;
+    if (!q->options->has_accuracy_drop) {
+        return MSC_OK;
+    }
+    for (size_t i = 0; i < q->n; i++) {
+        struct msc_quick_plan *plan = &q->plans[i];
+        struct msc_held_out_drop drop;
+        if (!plan->strategy) {
+            MSC_TRY(examine_plan(q, plan));
+        }
+        const cJSON *validation = msc_json_get(plan->found, "validation");
+        n_samples = msc_json_number_of(validation, "samples");
+        if (isnan(n_samples)) {
+            return MSC_FAIL(MSC_E_INVALID, "quantize: --accuracy-drop: there are too few samples "
+                                           "to hold any back; give more to --inputs");
+        }
+        if (!msc_held_out_breaks(&drop, msc_quick__space(q), &s->goal, &s->drops, validation)) {
+            msc_quick__put_first(q, i);
+            return MSC_OK;
+        }
+        error = drop.value < least
+                    ? msc_json_number_of(validation, "accuracy" MSC_DROP_ERROR_SUFFIX)
+                    : error;
+        least = fmin(least, drop.value);
+    }
+    return MSC_FAIL(MSC_E_STATE,
+                    "quantize: no plan keeps the drop of accuracy at most %g: the least reached is "
+                    "%.4g (standard error %.2g) on %.0f held-back samples, so nothing was written; "
+                    "leave more tensors float (--float N), or use mscgym search",
+                    q->options->accuracy_drop, least, error, n_samples);
+}
+
 // ---- The report -------------------------------------------------------------------------------
 
 static enum msc_status add_metrics(cJSON *row, const struct msc_space *space,
@@ -202,6 +239,9 @@ static enum msc_status make_report(cJSON *report, struct msc_quick *q) {
         MSC_TRY(
             msc_json_add(report, "sameness", cJSON_Duplicate(q->session.sameness->child, true)));
     }
+    if (q->options->has_accuracy_drop) {
+        MSC_TRY(msc_json_add_number(report, "accuracy_drop", q->options->accuracy_drop));
+    }
     MSC_TRY(msc_json_add_text(report, "model", q->options->output));
     size_t n_metadata = msc_graph_notes(m->graph)->n_metadata;
     MSC_TRY(n_metadata > 0 ? msc_json_add_number(report, "metadata", (double)n_metadata) : MSC_OK);
@@ -236,6 +276,7 @@ static enum msc_status run_quick(cJSON *report, struct msc_quick *q) {
     MSC_TRY(msc_quick__check_stop(q));
     MSC_TRY(check_backend(q));
     MSC_TRY(msc_quick__find_plans(q));
+    MSC_TRY(keep_accuracy(q));
     MSC_TRY(examine_plans(q));
     MSC_TRY(write_model(q));
     return make_report(report, q);

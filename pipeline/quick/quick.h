@@ -25,6 +25,10 @@ struct msc_quick_options {
     const char *model;  // path, as in a configuration
     const char *inputs; // samples, as `dataset.inputs`; the last fifth is held back
     const char *labels; // labels file, to measure the accuracy; NULL: none
+    // The most by which the accuracy on the held-back samples may drop from the float model's.
+    // Needs labels.
+    bool has_accuracy_drop;
+    double accuracy_drop;
     const char *output; // the ONNX file to write
     const char *target; // NULL: the default
     const char *sites;  // NULL: all that the target requantises
@@ -54,11 +58,13 @@ struct msc_quick_options {
 //         "metrics", "examined"      as in a search's report: costs, and the loss on held-back
 //                                    samples. With labels, the best and the plain plan have all
 //                                    metrics on these samples.
+//     "accuracy_drop"  as in the options, if given
 //     "reference"  the uncompressed model
 //     "metadata"   number of entries of the model's metadata that the file keeps, unless 0
 //     "runtime"    if the target has one
 //
-// MSC_E_INVALID: an option or a file is wrong. MSC_E_CANCELLED: cancelled; nothing is written.
+// MSC_E_INVALID: an option or a file is wrong. MSC_E_STATE: no plan keeps the accuracy; nothing is
+// written. MSC_E_CANCELLED: cancelled; nothing is written.
 enum msc_status msc_quick_quantize(struct cJSON **out, const struct msc_quick_options *options);
 
 #endif

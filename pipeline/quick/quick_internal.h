@@ -28,6 +28,7 @@ struct msc_quick_effort {
     bool improves;                           // weights of the best plan, by the stage `distill`
     double improved_ridge;                   // the only ridge that the stage tries
     int64_t improved_rows, improved_columns; // limits of the stage (env/quantize/distill.h)
+    double improved_of_column;               // likewise
 };
 
 // Enough for the pairs of choices, the doublings of float tensors, and improved weights.

@@ -48,6 +48,7 @@ enum msc_status msc_quick__improve_weights(struct msc_quick *q) {
     o.only_outputs = true;
     o.most_rows = q->effort->improved_rows;
     o.most_columns = q->effort->improved_columns;
+    o.most_of_column = q->effort->improved_of_column;
     o.progress = quick_tell_weight;
     o.payload = q;
     enum msc_status status = msc_quantize_distill(&d, q->session.env, q->plans[0].choices, &o);

@@ -251,6 +251,74 @@ static void test_kernels_evaluator_sharing__brings_in_groups(void **state) {
     eval_close_bench(&b);
 }
 
+// Values that a sink has received of slots: their hashes by trial, batch and slot.
+struct slot_values {
+    int32_t wanted; // MSC_NO_ID: all slots
+    struct msc_hash hashes[2][EVAL_MAX_BATCHES][EVAL_MAX_SLOTS];
+};
+
+static enum msc_status hash_slot(void *payload, size_t trial, size_t batch, int32_t part,
+                                 int32_t slot, const struct msc_view *value) {
+    struct slot_values *v = payload;
+    (void)part;
+    v->hashes[trial][batch][slot] =
+        msc_hash_bytes(value->data, (size_t)msc_view_n_elements(value) * sizeof(float));
+    return MSC_OK;
+}
+
+static bool wants_one(void *payload, int32_t slot) {
+    return slot == ((const struct slot_values *)payload)->wanted;
+}
+
+// Runs the float model and a trial, a call for each slot of an activation and a call for the
+// results. Returns the number of steps that ran.
+static int run_slots(struct eval_bench *b, struct slot_values *v, unsigned flags) {
+    const struct msc_sink sink = {.slot = hash_slot, .wants_slot = wants_one, .payload = v};
+    b->ev = eval_create(b, 1, (uint64_t)1 << 30);
+    b->fake.n_runs = 0;
+    for (int32_t i = 0; i < b->c.sites.n_slots; i++) {
+        v->wanted = i;
+        if (b->c.sites.slots[i].kind == MSC_SITE_ACTIVATION) {
+            assert_ok(msc_evaluator_run(b->ev, b->trials, 2, &sink, flags));
+        }
+    }
+    eval_run_edits(b, 2);
+    eval_check_all(b, 0, 2);
+    return b->fake.n_runs;
+}
+
+// Calls that go onward run each step once, and hold less than calls that keep everything.
+static void check_onward(bool quantizes) {
+    struct eval_bench b;
+    struct slot_values all = {0}, some = {0};
+    eval_open_bench(&b);
+    b.fake.quantizes = quantizes;
+    eval_open_net(&b.c, 4, 1);
+    eval_results_init(&b.results, &b.c);
+    eval_draw_all(&b);
+    b.ev = eval_create(&b, 1, (uint64_t)1 << 30);
+    b.trials[1].edits = b.edits[1].edits;
+    const struct msc_sink sink = {.slot = hash_slot, .payload = &all};
+    assert_ok(msc_evaluator_run(b.ev, b.trials, 2, &sink, 0));
+    int n_runs = b.fake.n_runs;
+    msc_evaluator_destroy(b.ev);
+    assert_int_equal(run_slots(&b, &some, MSC_EVAL_ONWARD), n_runs);
+    assert_memory_equal(some.hashes, all.hashes, sizeof all.hashes);
+    uint64_t peak = eval_stats_of(b.ev).bytes_peak;
+    msc_evaluator_destroy(b.ev);
+    eval_results_finish(&b.results);
+    eval_results_init(&b.results, &b.c);
+    run_slots(&b, &some, MSC_EVAL_KEEP);
+    assert_true(peak < eval_stats_of(b.ev).bytes_peak);
+    eval_close_bench(&b);
+}
+
+static void test_kernels_evaluator_sharing__goes_onward(void **state) {
+    (void)state;
+    check_onward(false);
+    check_onward(true);
+}
+
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_kernels_evaluator_sharing__shares_exactly),
@@ -260,6 +328,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_kernels_evaluator_sharing__moves_integers),
         cmocka_unit_test(test_kernels_evaluator_sharing__runs_together),
         cmocka_unit_test(test_kernels_evaluator_sharing__brings_in_groups),
+        cmocka_unit_test(test_kernels_evaluator_sharing__goes_onward),
     };
     msc_test_select(argc, argv);
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -13,6 +13,8 @@ outputs.
     part of a layer's weights, a line that names one of them refuses. The same for MSCGraph JSON.
 (d) If names differ by a wrapper's prefix, a line with both names and the fix refuses.
 (e) Floats of another width are converted; values that do not fit are refused.
+(f) The whole state dict of a network from which channels were removed gives the smaller network;
+    weights that do not fit together are refused.
 
 Exits with 1 if a check fails, 77 without onnx or onnxruntime.
 """
@@ -69,19 +71,19 @@ class Network:
         return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
 
 
-def behind(net, bias=True):
-    """Two convolutions, the first without a bias, and two linear layers; all but the last are followed
-    by normalisation.
+def behind(net, bias=True, n=8, m=16):
+    """Two convolutions of n channels, the first without a bias, and two linear layers, the first of m
+    units; all but the last are followed by normalisation.
     """
-    x = net.node("Conv", ["x", net.weight("conv1.weight", 8, 3, 3, 3)], "c1", pads=[1] * 4)
-    x = net.node("Relu", [net.norm("bn1", x, 8)], "r1")
-    inputs = [x, net.weight("conv2.weight", 8, 1, 3, 3)] + ([net.weight("conv2.bias", 8)] if bias else [])
-    x = net.node("Conv", inputs, "c2", group=8)
-    x = net.node("Relu", [net.norm("bn2", x, 8)], "r2")
+    x = net.node("Conv", ["x", net.weight("conv1.weight", n, 3, 3, 3)], "c1", pads=[1] * 4)
+    x = net.node("Relu", [net.norm("bn1", x, n)], "r1")
+    inputs = [x, net.weight("conv2.weight", n, 1, 3, 3)] + ([net.weight("conv2.bias", n)] if bias else [])
+    x = net.node("Conv", inputs, "c2", group=n)
+    x = net.node("Relu", [net.norm("bn2", x, n)], "r2")
     x = net.node("Flatten", [x], "f")
-    x = net.node("Gemm", [x, net.weight("fc1.weight", 16, 8 * 36), net.weight("fc1.bias", 16)], "g1", transB=1)
-    x = net.node("Relu", [net.norm("bn3", x, 16)], "r3")
-    return net.node("Gemm", [x, net.weight("fc2.weight", 10, 16), net.weight("fc2.bias", 10)], "y", transB=1)
+    x = net.node("Gemm", [x, net.weight("fc1.weight", m, n * 36), net.weight("fc1.bias", m)], "g1", transB=1)
+    x = net.node("Relu", [net.norm("bn3", x, m)], "r3")
+    return net.node("Gemm", [x, net.weight("fc2.weight", 10, m), net.weight("fc2.bias", 10)], "y", transB=1)
 
 
 def before(net):
@@ -370,6 +372,40 @@ class Checks:
         self.refused("a bias beyond float16", ["conv.bias"], "--model", "half.onnx", "--weights", "new.npz",
                      all_of=["65536", "float16", "element 2 of 4"])
 
+    def pruned(self, name):
+        """The state dict of a network from which channels were removed, and ones that do not fit."""
+        small = Network(7)
+        behind(small, n=5, m=9)
+        x = numpy.load("x.npz")["x"]
+        state = {**small.weights, "bn1.num_batches_tracked": numpy.array(7)}
+        numpy.savez("small.npz", **state)
+        wanted = compute(small.model("y"), x)
+        result = self.run("export", "--model", f"{name}.onnx", "--weights", "small.npz", "-o", "float.onnx")
+        worst = numpy.abs(compute("float.onnx", x) - wanted).max() if result.returncode == 0 else numpy.inf
+        self.expect(worst < 1e-4, f"pruned: the float export differs by {worst:.2g} {result.stderr}")
+        self.search(name)
+        result = self.run("export", "--model", f"{name}.onnx", "--weights", "small.npz", "--strategy",
+                          "ws/msc_quantize.json", "--recalibrate", "--dataset", "x.npz", "-o", "small.onnx", "--json")
+        printed = json.loads(result.stdout)["loss_after"] if result.returncode == 0 else numpy.inf
+        real = loss_of(wanted, compute("small.onnx", x)) if result.returncode == 0 else 0
+        self.expect(abs(printed - real) < 0.05 * real + 1e-6,
+                    f"pruned: loss {printed:.4g} printed, {real:.4g} real {result.stderr}")
+        for what, key, shape, words in (
+                ("without a weight", "fc2.bias", None, ["'fc2.bias' is missing", "give all weights"]),
+                ("a normalisation that is too short", "bn1.running_mean", (4,), ["4", "5"]),
+                ("a convolution of another width", "conv2.weight", (4, 1, 3, 3), ["4", "5"]),
+                ("a linear layer of another width", "fc2.weight", (10, 8), ["8", "9"]),
+                ("a bias that is too long", "fc1.bias", (17,), ["[16]", "[17]"]),
+                ("a single channel", "bn2.bias", (1,), ["'bn2.bias' has a single element"])):
+            other = {k: a for k, a in state.items() if k != key or shape}
+            if shape:
+                other[key] = numpy.ones(shape, numpy.float32)
+            numpy.savez("part.npz", **other)
+            result = self.run("export", "--model", f"{name}.onnx", "--weights", "part.npz", "-o", "no.onnx")
+            line = result.stderr.strip()
+            self.expect(result.returncode in (1, 2) and "\n" not in line and all(word in line for word in words) and
+                        not os.path.exists("no.onnx"), f"pruned, {what}: refused: {line[:200]}")
+
     def head(self, name, old, state):
         """Only one layer was trained further; the other weights remain."""
         head = {key: a for key, a in state.items() if key.startswith("fc2.")}
@@ -392,6 +428,8 @@ def main():
                          ["bn1.weight", "bn1.bias", "bn1.running_mean", "bn1.running_var"], ["conv1.weight"]):
             checks.partial("behind", state, left_out)
         checks.head("behind", old, state)
+        checks.pruned("behind")
+        checks.network("behind", behind)
         checks.folded(old, state)
         new = Network(2)
         checks.graph("behind", new.model(behind(new)), state)

@@ -237,6 +237,68 @@ static void save_weights(const char *path, const char *const names[], size_t n, 
     msc_model_close(m);
 }
 
+// Weights of the digits network with n channels in each convolution; all elements are `value`.
+static void save_digits(const char *path, int64_t n, float value) {
+    const struct {
+        const char *name;
+        int n_dims;
+        int64_t dims[4];
+    } weights[] = {{"0.weight", 4, {n, 1, 3, 3}}, {"0.bias", 1, {n}},
+                   {"2.weight", 4, {n, n, 3, 3}}, {"2.bias", 1, {n}},
+                   {"5.weight", 4, {n, n, 3, 3}}, {"5.bias", 1, {n}},
+                   {"10.weight", 2, {10, 4 * n}}, {"10.bias", 1, {10}}};
+    struct msc_array_list list = {0};
+    for (size_t i = 0; i < sizeof weights / sizeof weights[0]; i++) {
+        struct msc_array *x = NULL;
+        assert_ok(msc_array_create(&x, MSC_DTYPE_F32, weights[i].n_dims, weights[i].dims));
+        for (int64_t k = 0; k < msc_array_n_elements(x); k++) {
+            ((float *)msc_array_data(x))[k] = value;
+        }
+        assert_ok(msc_array_list_add(&list, weights[i].name, x));
+        msc_array_release(x);
+    }
+    assert_ok(msc_npz_save(path, &list));
+    msc_array_list_finish(&list);
+}
+
+// A network that is opened with the weights of a pruned network has its lengths, and takes other
+// weights of these lengths only.
+static void test_pipeline_model__pruned_weights(void **state) {
+    static const char digits[] = MSC_TESTS_FOLDER "/../examples/digits/digits.onnx";
+    char folder[TEMP_FOLDER_BYTES], path[TEMP_FOLDER_BYTES + 16];
+    struct msc_model_options o = MSC_MODEL_OPTIONS_INIT;
+    struct msc_array_list weights = {0};
+    struct msc_model *m = NULL;
+    (void)state;
+    temp_folder_make(folder);
+    snprintf(path, sizeof path, "%s/w.npz", folder);
+    save_digits(path, 5, 1);
+    assert_ok(msc_npz_load(&weights, path));
+    o.device = "cpu";
+    o.weights = &weights;
+    assert_ok(msc_model_open(&m, digits, &o));
+    const struct msc_tensor *t =
+        msc_graph_tensor(m->graph, msc_graph_find_tensor(m->graph, "2.weight"));
+    assert_true(t->n_dims == 4 && t->dims[0] == 5 && t->dims[1] == 5);
+    for (int i = 0; i < 2; i++) {
+        save_digits(path, 5, (float)(3 + i));
+        assert_ok(msc_model_update_weights(m, path));
+        assert_true(msc_array_get_double(t->data, 7) == 3 + i);
+    }
+    save_digits(path, 6, 1);
+    assert_int_equal(msc_model_update_weights(m, path), MSC_E_INVALID);
+    assert_message("weight 0.weight of");
+    assert_true(msc_array_get_double(t->data, 7) == 4);
+    msc_model_close(m);
+    // The unpruned network keeps its own lengths.
+    m = open_model(digits, 1, false);
+    assert_int_equal(msc_model_update_weights(m, path), MSC_E_INVALID);
+    assert_message("weight 0.weight of");
+    msc_model_close(m);
+    msc_array_list_finish(&weights);
+    temp_folder_remove(folder);
+}
+
 // Doubling the kernel and the bias doubles the output exactly.
 static void test_pipeline_model__other_weights(void **state) {
     (void)state;
@@ -351,6 +413,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_pipeline_model__random_inputs),
         cmocka_unit_test(test_pipeline_model__named_tensors),
         cmocka_unit_test(test_pipeline_model__other_weights),
+        cmocka_unit_test(test_pipeline_model__pruned_weights),
         cmocka_unit_test(test_pipeline_model__dataset),
         cmocka_unit_test(test_pipeline_model__discontinuous_outputs),
         cmocka_unit_test(test_pipeline_model__sums_that_cancel),

@@ -101,6 +101,30 @@ static void test_records_record_header__own_members(void **state) {
     (void)f;
 }
 
+// Which bounds are drops, and the float model's values, are read as they were written.
+static void test_records_record_header__drops(void **state) {
+    struct msc_drops drops = {
+        {{.is_stated = true, .is_relative = true, .most = 0.1, .reference = 0.3}}};
+    struct msc_record_header from = {
+        .space = &fixture_space, .goal = &fixture_goal, .drops = &drops, .parallel = 1};
+    struct msc_drops read;
+    cJSON *header = NULL;
+    (void)state;
+    assert_ok(msc_record_header_create(&header, &from));
+    assert_ok(msc_record_header_drops(&read, header, "header"));
+    assert_true(msc_drops_any(&read, &fixture_goal));
+    assert_true(read.of_bound[0].is_stated && read.of_bound[0].is_relative);
+    assert_true(read.of_bound[0].most == 0.1 && read.of_bound[0].reference == 0.3);
+    cJSON *bound = cJSON_GetArrayItem(cJSON_GetObjectItem(header, "bounds"), 0);
+    cJSON_DeleteItemFromObject(bound, "float");
+    assert_int_equal(msc_record_header_drops(&read, header, "header"), MSC_E_FORMAT);
+    assert_message("\"float\"");
+    cJSON_DeleteItemFromObject(bound, "drop");
+    assert_ok(msc_record_header_drops(&read, header, "header"));
+    assert_false(msc_drops_any(&read, &fixture_goal));
+    cJSON_Delete(header);
+}
+
 static enum msc_status gather(void *payload, const char *line, size_t length) {
     struct msc_str *text = payload;
     assert_null(memchr(line, '\n', length));
@@ -218,8 +242,8 @@ int main(int argc, char **argv) {
     cmocka_unit_test_setup_teardown(test_records_record_header__##name, fixture_setup,             \
                                     fixture_teardown)
     const struct CMUnitTest tests[] = {
-        CASE(names_the_field), CASE(free_keys),          CASE(own_members),
-        CASE(canonical),       CASE(canonical_sequence),
+        CASE(names_the_field), CASE(free_keys), CASE(own_members),
+        CASE(drops),           CASE(canonical), CASE(canonical_sequence),
     };
 #undef CASE
     msc_test_select(argc, argv);

@@ -102,6 +102,29 @@ static void test_search_rerank__without_the_metric_of_a_bound(void **state) {
     assert_order(rows, 2, &goal, NULL, "runtime.distill_loss", "21");
 }
 
+// A plan that breaks a bound by drop on the validation samples comes after plans that break none.
+static void test_search_rerank__held_out(void **state) {
+    double losses[3][N_METRICS] = {{1}, {2}, {3}};
+    const double broken[] = {0.1, 0, 0};
+    struct msc_trial trials[3];
+    struct msc_rerank_row rows[3];
+    struct msc_rerank_by by;
+    cJSON *examined = NULL;
+    (void)state;
+    assert_ok(msc_json_parse(&examined, "{\"score\":1}", 11, "case"));
+    for (size_t i = 0; i < 3; i++) {
+        trials[i] = (struct msc_trial){.id = (int64_t)i, .outcome = {.metrics = losses[i]}};
+        rows[i] = (struct msc_rerank_row){.trial = &trials[i],
+                                          .rank = i + 1,
+                                          .examined = examined,
+                                          .held_out_violation = broken[i]};
+    }
+    msc_rerank_sort(&by, rows, 3, &least_loss, &space, true, false);
+    assert_true(rows[0].rank == 2 && rows[1].rank == 3 && rows[2].rank == 1);
+    assert_true(rows[2].violation == 0.1);
+    cJSON_Delete(examined);
+}
+
 static void test_search_rerank__by_a_maximised_metric(void **state) {
     static const struct case_row rows[] = {
         {{0, 0.9}, "{\"runtime\":{\"accuracy\":0.8}}"},
@@ -160,6 +183,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_search_rerank__by_a_maximised_metric),
         cmocka_unit_test(test_search_rerank__bounds_are_looked_at_again),
         cmocka_unit_test(test_search_rerank__by_a_command),
+        cmocka_unit_test(test_search_rerank__held_out),
     };
     msc_test_select(argc, argv);
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -392,12 +392,41 @@ static void test_tools_second_moment__parts(void **state) {
     }
 }
 
+// A limit on rows per column is a limit on rows.
+static void check_most_of_column(const struct layer *l) {
+    struct layer_case c;
+    struct msc_moment by_column = {0}, by_rows = {0};
+    struct msc_moment_options o = MSC_MOMENT_OPTIONS_INIT;
+    size_t n_done;
+    open_layer(&c, l, 1, BATCH);
+    const int32_t slot = 1;
+    o.most_of_column = 2;
+    assert_ok(msc_moments_measure(&by_column, &n_done, &slot, 1, c.ev, &o));
+    int64_t n = by_column.n_columns, n_products = by_column.n_groups * n * n;
+    o = (struct msc_moment_options)MSC_MOMENT_OPTIONS_INIT;
+    o.n_rows = 2 * n;
+    assert_ok(msc_moments_measure(&by_rows, &n_done, &slot, 1, c.ev, &o));
+    assert_int_equal(by_column.n_rows, by_rows.n_rows);
+    assert_memory_equal(by_column.h, by_rows.h, (size_t)n_products * sizeof(float));
+    msc_moment_finish(&by_column);
+    msc_moment_finish(&by_rows);
+    close_layer(&c);
+}
+
+static void test_tools_second_moment__most_of_column(void **state) {
+    (void)state;
+    for (size_t i = 0; i < sizeof(layers) / sizeof(layers[0]); i++) {
+        check_most_of_column(&layers[i]);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_tools_second_moment__of_outputs),
         cmocka_unit_test(test_tools_second_moment__under_a_plan),
         cmocka_unit_test(test_tools_second_moment__rows),
         cmocka_unit_test(test_tools_second_moment__memory),
+        cmocka_unit_test(test_tools_second_moment__most_of_column),
         cmocka_unit_test(test_tools_second_moment__parts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
