@@ -32,8 +32,9 @@ const char *msc_routine_name(const struct msc_routine_engine *engine);
 // ONEDNN_MAX_CPU_ISA). On 64-bit Arm the levels are our own (simd_level.h). On other processors
 // there are no levels without oneDNN, and no products of our own.
 struct msc_routine_isa {
-    bool allows_avx512; // loops may use AVX-512 with VNNI, if the machine has it
-    bool allows_avx2;   // loops may use AVX2 with FMA, if the machine has it
+    bool allows_avx512;    // loops may use AVX-512 with VNNI, if the machine has it
+    bool allows_avx2_vnni; // loops may use AVX-VNNI, if the machine has it
+    bool allows_avx2;      // loops may use AVX2 with FMA, if the machine has it
     bool allows_neon_dotprod, allows_neon_i8mm; // loops may use them, if the machine has them
     bool uses_bytes;  // products of bytes of our own replace routines, which are no faster
     bool uses_floats; // products of floats of our own replace routines

@@ -10,7 +10,8 @@
 
 // ---- Weights ----------------------------------------------------------------------------------
 
-#ifndef MSC_VECTOR_BYTES_ONLY
+// Products of bytes for 64-bit Arm have other packed weights (simd_neon_products.h).
+#if !(defined(__aarch64__) && defined(MSC_VECTOR_BYTES_ONLY))
 
 static size_t packed_bytes(int64_t channels, int64_t n_runs, int64_t depth) {
     return (size_t)(round_up(channels, LANES) * n_runs * round_up(depth, GROUP));
@@ -131,11 +132,11 @@ static const block_function *const blocks[][KIND_COUNT] = {
 #endif
 };
 
-// The number of windows whose bytes and results fit the first-level cache. The bytes are read again
-// for each block of channels.
+// The number of windows whose bytes fit the first-level cache, with the line of results that a block
+// writes. The bytes are read again for each block of channels.
 static int64_t windows_at_once(const struct msc_simd_indirect *w) {
-    const int64_t most = 24 * 1024;
-    int64_t n = most / (w->depth + w->channels);
+    const int64_t most = 24 * 1024, line = w->channels < LINE ? w->channels : LINE;
+    int64_t n = most / (w->depth + line);
     return n > 48 ? n / 24 * 24 : 48;
 }
 
@@ -148,6 +149,11 @@ VECTOR_TARGET static void run_all(enum operands operands, struct block *b, void 
         for (int64_t v = 0; v < n; v += b->vectors) {
             enter_block(b, v, sums);
             b->weights = (const char *)w->weights + v * step;
+#ifdef MSC_VECTOR_LISTS
+            if (operands == OF_BYTES) {
+                enter_lists(b);
+            }
+#endif
             b->ahead = v == 0 && w->n > MOST_WINDOWS ? w->at[MOST_WINDOWS] - w->at[0] : 0;
             blocks[operands][b->kind][b->vectors - 1](b);
         }
@@ -163,8 +169,16 @@ VECTOR_TARGET static void multiply(enum operands operands, void *sums,
     run_all(operands, &b, sums);
 }
 
-#ifndef MSC_VECTOR_BYTES_ONLY
+static void multiply_bytes(void *sums, const struct msc_simd_indirect *w) {
+    multiply(OF_BYTES, sums, w, NULL);
+}
 
+static void multiply_bytes_epilogue(const struct msc_simd_indirect *w,
+                                    const struct msc_simd_epilogue *epilogue) {
+    multiply(OF_BYTES, NULL, w, epilogue);
+}
+
+#ifndef MSC_VECTOR_BYTES_ONLY
 static void multiply_floats(void *sums, const struct msc_simd_indirect *w) {
     multiply(OF_FLOATS, sums, w, NULL);
 }
@@ -173,7 +187,6 @@ static void multiply_floats_epilogue(const struct msc_simd_indirect *w,
                                      const struct msc_simd_epilogue *epilogue) {
     multiply(OF_FLOATS, NULL, w, epilogue);
 }
-
 #endif
 
 #endif

@@ -18,6 +18,10 @@
 
 #include "kernels/cpu/simd_indirect_ends.h"
 
+#ifdef MSC_VECTOR_LISTS // products of bytes for AVX2
+#include "kernels/cpu/simd_avx2_lists.h"
+#endif
+
 static inline int64_t round_up(int64_t n, int64_t unit) {
     return (n + unit - 1) / unit * unit;
 }
@@ -28,6 +32,11 @@ static inline int64_t round_up(int64_t n, int64_t unit) {
 
 // The bytes of a vector of channels in packed weights.
 static inline int64_t vector_bytes(enum operands operands, int64_t n_runs, int64_t depth) {
+#ifdef MSC_VECTOR_LISTS
+    if (operands == OF_BYTES) {
+        return lists_bytes(n_runs, depth);
+    }
+#endif
     (void)operands;
     return n_runs * round_up(depth, GROUP) / GROUP * VECTOR;
 }
@@ -75,6 +84,12 @@ VECTOR_INLINE const char *add_groups(enum operands operands, vint s[], int n, in
 // Adds the products of n windows. For floats, also prefetches the next tile's windows line by line.
 VECTOR_INLINE void add_windows(enum operands operands, vint s[], int n, int vectors,
                                const struct block *b, int64_t at) {
+#ifdef MSC_VECTOR_LISTS
+    if (operands == OF_BYTES) {
+        add_lists(s, n, b, at);
+        return;
+    }
+#endif
     const struct msc_simd_indirect *w = b->w;
     const char *weights = b->weights;
     int64_t depth = w->depth, step = operands == OF_FLOATS ? LINE : depth;

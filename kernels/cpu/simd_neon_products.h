@@ -81,15 +81,6 @@ static void bytes_pack_rows(void *packed, const void *rows, int64_t channels, in
     }
 }
 
-VECTOR_TARGET static void multiply_bytes(void *sums, const struct msc_simd_indirect *w) {
-    multiply(OF_BYTES, sums, w, NULL);
-}
-
-VECTOR_TARGET static void multiply_bytes_epilogue(const struct msc_simd_indirect *w,
-                                                  const struct msc_simd_epilogue *epilogue) {
-    multiply(OF_BYTES, NULL, w, epilogue);
-}
-
 #define NEON_BYTES_PRODUCT(name)                                                                   \
     {                                                                                              \
         .isa = name, .weight_bytes = 1, .packed_bytes = bytes_packed_bytes, .pack = bytes_pack,    \

@@ -7,6 +7,9 @@
 #ifdef __aarch64__
 #include <sys/auxv.h>
 #endif
+#ifdef __x86_64__
+#include <cpuid.h>
+#endif
 
 struct row {
     const struct msc_simd *table;
@@ -38,6 +41,16 @@ static bool has_avx2(void) {
     return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
 }
 
+// Not every compiler knows AVX-VNNI by name: it is bit 4 of EAX of CPUID leaf 7, subleaf 1.
+static bool has_avx2_vnni(void) {
+    unsigned int a = 0, b = 0, c = 0, d = 0;
+    return has_avx2() && __get_cpuid_count(7, 1, &a, &b, &c, &d) && (a & 1u << 4);
+}
+
+static bool allow_avx2_vnni(struct msc_routine_isa isa) {
+    return isa.allows_avx2_vnni;
+}
+
 static bool allow_avx2(struct msc_routine_isa isa) {
     return isa.allows_avx2;
 }
@@ -67,6 +80,7 @@ static bool allow_neon_i8mm(struct msc_routine_isa isa) {
 static const struct row rows[] = {
 #ifdef __x86_64__
     {&msc_simd__avx512, has_avx512_vnni, allow_avx512},
+    {&msc_simd__avx2_vnni, has_avx2_vnni, allow_avx2_vnni},
     {&msc_simd__avx2, has_avx2, allow_avx2},
 #endif
 #ifdef __aarch64__

@@ -9,6 +9,7 @@
 //
 //     VECTOR_TARGET, VECTOR_INLINE   attributes of functions that use the instructions
 //     VECTOR_TILE        vectors of channels in a tile of registers, 1 or 4
+//     VECTOR_CHAIN       vectors that pass through a chain together, 4 or 8
 //     vmask              the first n lanes: vmask_of(n); all lanes if n >= 16: vmask_is_full
 //     vf_*, vi_*         arithmetic in each lane, rounded once; vf_max and vf_min return the second
 //                        operand if an operand is NaN
@@ -31,8 +32,8 @@
 //     vi_store_lowest    stores the lowest 8 bits of each lane of a mask
 //     vi_keep            makes the compiler keep a vector in registers
 //     vi_add_products    adds products of groups of 4 bytes, uint8 with int8, to int32 lanes. AVX2
-//                        saturates sums of products of bytes, so its groups are two int16. NEON has
-//                        loops of its own (simd_neon_windows.h) instead
+//                        has no such instruction and needs several; simd_avx2_lists.h is faster.
+//                        NEON has loops of its own (simd_neon_windows.h) instead
 //     vi_add_pairs       adds products of pairs of int16 to int32 lanes
 #ifndef MSC_KERNELS_CPU_SIMD_VECTOR_H
 #define MSC_KERNELS_CPU_SIMD_VECTOR_H

@@ -27,7 +27,7 @@ enum { IS_NAMED = false }; // levels do not change bits
 static const struct level levels[] = {{"sse41", NULL, NULL},
                                       {"avx", NULL, NULL},
                                       {"avx2", "avx2", "avx2"},
-                                      {"avx2_vnni", NULL, "avx2"},
+                                      {"avx2_vnni", "avx2_vnni", "avx2"},
                                       {"avx512_core", "avx2", NULL},
                                       {"avx512_core_vnni", "avx512_vnni", "avx512_vnni"},
                                       {"avx512_core_bf16", "avx512_vnni", "avx512_vnni"},
@@ -90,8 +90,8 @@ static const struct level *level_of(const char *name) {
     return level;
 }
 
-// The numerics id names the level if levels give different bits. A matrix product of our own is used only if every machine of the
-// level can run it.
+// The numerics id names the level if levels give different bits. A matrix product of our own is
+// used only if every machine of the level can run it.
 static enum answer computes_by(const char *level) {
     struct msc_backend_options o = MSC_BACKEND_OPTIONS_INIT;
     struct msc_backend *b = NULL;
