@@ -368,7 +368,7 @@ static enum msc_status quantize_model(cJSON **report, const struct msc_cli_call 
     MSC_TRY(msc_worker_open(&worker, &cancel));
     o.host.cancel = &cancel;
     o.host.measuring = show_measuring;
-    o.host.shows_progress = call->console->is_terminal && !call->console->is_quiet;
+    o.host.shows_progress = msc_console_shows_progress(call->console);
     o.host.payload = call->console;
     enum msc_status status = msc_quick_quantize(report, &o);
     msc_console_end_progress(call->console);

@@ -1,6 +1,7 @@
 #include "cli/console.h"
 
 #include "base/clock.h"
+#include "base/json.h"
 #include "base/shown.h"
 #include "base/str.h"
 #include "base/style.h"
@@ -52,8 +53,10 @@ static void console_log_line(void *payload, enum msc_log_level level, const char
 }
 
 void msc_console_init(struct msc_console *console) {
+    const char *progress = getenv("MSCGYM_PROGRESS");
     *console =
         (struct msc_console){.is_terminal = isatty(STDERR_FILENO) == 1,
+                             .writes_json = progress && strcmp(progress, "json") == 0,
                              .has_colors = msc_color_is_on(MSC_COLOR_AUTO, STDERR_FILENO),
                              .has_output_colors = msc_color_is_on(MSC_COLOR_AUTO, STDOUT_FILENO)};
     console->log.level = MSC_LOG_INFO;
@@ -107,14 +110,59 @@ static void append_count(struct msc_str *line, size_t n, const char *what) {
     }
 }
 
+bool msc_console_shows_progress(const struct msc_console *console) {
+    return (console->is_terminal || console->writes_json) && !console->is_quiet;
+}
+
+// ---- Lines of JSON ----------------------------------------------------------------------------
+
+static void begin_json(struct msc_str *line, const char *name) {
+    msc_str_append(line, "{\"progress\":{\"name\":");
+    msc_json_write_text(line, name);
+}
+
+// Adds a number, unless it is unknown or infinite.
+static void add_json(struct msc_str *line, const char *key, double value) {
+    if (isfinite(value)) {
+        msc_str_printf(line, ",\"%s\":", key);
+        msc_json_write_number(line, value);
+    }
+}
+
+static void end_json(struct msc_str *line) {
+    msc_str_append(line, "}}\n");
+    console_write(line);
+}
+
+static void write_json_progress(const char *name, const struct msc_search_progress *progress,
+                                double best) {
+    struct msc_str line = {0};
+    double of = progress->is_left_exact     ? (double)progress->n_budgeted + progress->n_left
+                : progress->max_trials >= 0 ? (double)progress->max_trials
+                                            : INFINITY;
+    begin_json(&line, name);
+    add_json(&line, "trials", (double)progress->n_budgeted);
+    add_json(&line, "of", of);
+    add_json(&line, "best", best);
+    add_json(&line, "trials_per_s", progress->trials_per_s);
+    add_json(&line, "left_s", progress->left_s);
+    end_json(&line);
+}
+
+// ---- The line on a terminal -------------------------------------------------------------------
+
 void msc_console_progress(struct msc_console *console, const char *name,
                           const struct msc_search_progress *progress, double best) {
     double now_s = msc_clock_seconds();
-    if (!console->is_terminal || console->is_quiet ||
+    if (!msc_console_shows_progress(console) ||
         now_s - console->last_progress_s < SECONDS_BETWEEN_LINES) {
         return;
     }
     console->last_progress_s = now_s;
+    if (console->writes_json) {
+        write_json_progress(name, progress, best);
+        return;
+    }
     struct msc_str line = {0};
     msc_str_append(&line, CLEAR_LINE);
     msc_shown_append(&line, name);
@@ -152,7 +200,15 @@ void msc_console_progress(struct msc_console *console, const char *name,
 void msc_console_measuring(struct msc_console *console, const char *name, const char *what,
                            double left_s) {
     struct msc_str line = {0};
-    if (!console->is_terminal || console->is_quiet) {
+    if (!msc_console_shows_progress(console)) {
+        return;
+    }
+    if (console->writes_json) {
+        begin_json(&line, name);
+        msc_str_append(&line, ",\"measuring\":");
+        msc_json_write_text(&line, what);
+        add_json(&line, "left_s", left_s);
+        end_json(&line);
         return;
     }
     console->last_progress_s = msc_clock_seconds();

@@ -1,5 +1,6 @@
 // Messages on standard error: log lines, errors, and on a terminal a line with the progress of the
-// search.
+// search. If the environment variable MSCGYM_PROGRESS is "json", the progress is written as lines
+// of JSON instead, for programs (docs/json.md).
 #ifndef MSC_CLI_CONSOLE_H
 #define MSC_CLI_CONSOLE_H
 
@@ -12,6 +13,7 @@
 struct msc_console {
     struct msc_log log; // passed to library functions
     bool is_terminal;
+    bool writes_json;       // the progress as lines of JSON
     bool has_colors;        // standard error has colours
     bool has_output_colors; // standard output has colours
     bool is_quiet;
@@ -30,6 +32,8 @@ void msc_console_open_up(struct msc_console *console);
 void msc_console_say(struct msc_console *console, const char *text);
 // Prints "mscgym: text", also with --quiet.
 void msc_console_error(struct msc_console *console, const char *text);
+// Does anybody see the progress?
+bool msc_console_shows_progress(const struct msc_console *console);
 // Shows or refreshes the progress line, at most a few times a second. `best` is NaN if there is
 // no best trial yet.
 void msc_console_progress(struct msc_console *console, const char *name,

@@ -8,7 +8,9 @@
 #include "cli/output.h"
 
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #define MSC_CLI_COMMAND(name) extern const struct msc_cli_command msc_cmd_##name;
@@ -102,6 +104,15 @@ static void tell_lost_bytes(int number) {
     }
 }
 
+// A program that starts this one sets MSCGYM_PARENT to its own process id: this process then stops
+// when the starting thread ends. Children of this process have another parent.
+static void stop_with_parent(void) {
+    const char *parent = getenv("MSCGYM_PARENT");
+    if (parent && strtol(parent, NULL, 10) == (long)getppid()) {
+        prctl(PR_SET_PDEATHSIG, SIGTERM);
+    }
+}
+
 int main(int argc, char **argv) {
     // A write beyond the limit on file sizes then fails with an error instead of a signal.
     const struct sigaction ignore = {.sa_handler = SIG_IGN};
@@ -111,6 +122,7 @@ int main(int argc, char **argv) {
     sigaction(SIGCHLD, &normal, NULL);
     const struct sigaction last = {.sa_handler = tell_lost_bytes, .sa_flags = (int)SA_RESETHAND};
     sigaction(SIGBUS, &last, NULL);
+    stop_with_parent();
     struct msc_arena arena = {0};
     struct msc_console console;
     msc_console_init(&console);

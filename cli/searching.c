@@ -263,7 +263,7 @@ static int run_worker(const struct msc_cli_call *call, const struct msc_cli_sear
     options->worker = &worker;
     options->progress = tell_progress;
     options->measuring = show_measuring;
-    options->shows_progress = call->console->is_terminal && !call->console->is_quiet;
+    options->shows_progress = msc_console_shows_progress(call->console);
     options->payload = &audience;
     MSC_TRY_OUT(open(&p, values->path, options));
     status = msc_processor_run(p, &result);

@@ -265,8 +265,8 @@ static enum msc_status add_input(struct msc_graph_reader *r, const struct node *
                                         t.n_dims, t.dims, t.prims);
 }
 
-// Checks that the inferred type and shape of an output agree with the file. The layout and the
-// symbols are then taken from the file, because the file may be more specific.
+// Checks that the inferred type and shape of an output agree with the file. The symbols and the
+// layout, if the file has one, are then taken from the file, because the file may be more specific.
 static enum msc_status check_output(struct msc_graph_reader *r, struct msc_tensor *t,
                                     const struct node *node, int32_t index) {
     const struct entry *entry = &node->outputs[index];
@@ -279,7 +279,7 @@ static enum msc_status check_output(struct msc_graph_reader *r, struct msc_tenso
         return MSC_FAIL(MSC_E_FORMAT, "%s: layout '%s' of '%s' does not name %d axes", node->where,
                         layout, entry->name, t->n_dims);
     }
-    t->layout = layout;
+    t->layout = layout[0] == '\0' ? t->layout : layout;
     for (int i = 0; i < t->n_dims; i++) {
         t->prims[i] = entry->type.dims[i].prim;
     }

@@ -211,16 +211,30 @@ static enum msc_status resize_by_scales(const struct msc_infer *call) {
     return MSC_OK;
 }
 
-// Infers a resize whose sizes are given for only some axes, or that keeps the aspect ratio. The
-// resized lengths are not computed yet; they become new symbols.
+// Infers a resize whose sizes or scales are given for only some axes, or that keeps the aspect
+// ratio. In the second case, and if the numbers are not known, the lengths become new symbols.
 static enum msc_status resize_some_axes(const struct msc_infer *call) {
     struct msc_infer_tensor *out = &call->outputs[0];
+    struct msc_infer_list size;
     int64_t axes[MSC_MAX_DIMS];
+    float scales[MSC_MAX_DIMS];
     int n = msc_joint_attr_list(call->joint, "axes", axes, MSC_MAX_DIMS);
+    int n_scales = msc_joint_attr_floats(call->joint, "scales", scales, MSC_MAX_DIMS);
+    bool keeps_ratio = msc_infer__text(call, "keep_aspect_ratio_policy")[0] != '\0';
+    bool has_operand = call->n_operands > 2 && call->operands[2] != NULL;
+    MSC_TRY(msc_infer__list(&size, call, "size"));
+    bool has_size = !keeps_ratio && n > 0 && size.n == n && size.state != MSC_INFER_UNKNOWN;
+    bool has_scales = !keeps_ratio && n > 0 && size.state == MSC_INFER_ABSENT && n_scales == n;
     for (int i = 0; i < (n > 0 ? n : out->n_dims); i++) {
         int axis;
         MSC_TRY(msc_infer__check_axis(&axis, call, n > 0 ? axes[i] : i, out->n_dims));
-        MSC_TRY(msc_infer__fresh(&out->dims[axis], call, 0, axis));
+        if (has_size) {
+            out->dims[axis] = size.values[i];
+        } else if (has_scales && !has_operand) {
+            MSC_TRY(scale_dim(&out->dims[axis], call, out->dims[axis], scales[i], axis));
+        } else {
+            MSC_TRY(msc_infer__fresh(&out->dims[axis], call, 0, axis));
+        }
     }
     return MSC_OK;
 }

@@ -5,6 +5,8 @@
 #include "data/safetensors.h"
 #include "graph/onnx/graph_weights.h"
 #include "graph/onnx/onnx.h"
+#include "graph/passes/bind.h"
+#include "graph/passes/fuse_internal.h"
 
 #include <string.h>
 
@@ -14,9 +16,21 @@ static char *weights_beside(struct msc_arena *arena, const char *path) {
     return msc_arena_printf(arena, "%.*s.safetensors", n_stem, path);
 }
 
-// If `has_weights` is NULL, the weights file must exist.
-static enum msc_status load_json_parts(struct msc_graph **out, bool *has_weights,
-                                       const char *path) {
+// Replaces the graph by the graph that a search uses: computes joints whose operands are constant,
+// and runs the passes.
+static enum msc_status simplify(struct msc_graph **g) {
+    struct msc_graph *computed;
+    MSC_TRY(msc_graph_compute_constants(&computed, *g));
+    msc_graph_destroy(*g);
+    *g = computed;
+    return msc_fuse_all(*g, &(struct msc_fuse_options){0});
+}
+
+// If `has_weights` is NULL, the weights file must exist. `new_weights` replaces weights of the
+// file; it may be NULL.
+static enum msc_status load_json_parts(struct msc_graph **out, bool *has_weights, const char *path,
+                                       const struct msc_array_list *new_weights) {
+    struct msc_graph *g = NULL;
     struct msc_arena arena = {0};
     struct msc_array_list weights = {0};
     char *text = NULL;
@@ -35,8 +49,17 @@ static enum msc_status load_json_parts(struct msc_graph **out, bool *has_weights
         status = msc_status_prefix(status, "%s: reading its weights", path);
         goto out;
     }
-    MSC_TRY_OUT(msc_graph_read_json(out, text, n_bytes, path, is_absent ? NULL : &weights));
+    MSC_TRY_OUT(msc_graph_read_json(&g, text, n_bytes, path, is_absent ? NULL : &weights));
+    status = new_weights == NULL ? MSC_OK : msc_graph__set_weights(g, new_weights);
+    status = status == MSC_OK && !is_absent ? simplify(&g) : status;
+    if (status != MSC_OK) {
+        status = msc_status_prefix(status, "%s", path);
+        goto out;
+    }
+    *out = g;
+    g = NULL;
 out:
+    msc_graph_destroy(g);
     msc_free(text);
     msc_array_list_finish(&weights);
     msc_arena_finish(&arena);
@@ -44,7 +67,7 @@ out:
 }
 
 static enum msc_status load_json(struct msc_graph **out, const char *path) {
-    return load_json_parts(out, NULL, path);
+    return load_json_parts(out, NULL, path, NULL);
 }
 
 static enum msc_status list_json(const char *const **out, size_t *n, struct msc_arena *arena,
@@ -99,7 +122,7 @@ enum msc_status msc_graph_companions(const char *const **out, size_t *n, struct 
 
 enum msc_status msc_graph_load_form(struct msc_graph **out, bool *has_weights, const char *path) {
     *has_weights = true;
-    return msc_path_ends_in(path, ".json") ? load_json_parts(out, has_weights, path)
+    return msc_path_ends_in(path, ".json") ? load_json_parts(out, has_weights, path, NULL)
                                            : msc_graph_load(out, path);
 }
 
@@ -136,15 +159,8 @@ static enum msc_status load_plain(struct msc_graph **out, const char *path,
     if (weights && msc_path_ends_in(path, ".onnx")) {
         return msc_onnx_load(out, path, &(struct msc_onnx_import_options){.weights = weights});
     }
-    struct msc_graph *g = NULL;
-    MSC_TRY(msc_graph_load(&g, path));
-    enum msc_status status = weights ? msc_graph__set_weights(g, weights) : MSC_OK;
-    if (status != MSC_OK) {
-        msc_graph_destroy(g);
-        return msc_status_prefix(status, "%s", path);
-    }
-    *out = g;
-    return MSC_OK;
+    return weights && msc_path_ends_in(path, ".json") ? load_json_parts(out, NULL, path, weights)
+                                                      : msc_graph_load(out, path);
 }
 
 enum msc_status msc_graph_load_bound(struct msc_graph **out, bool *is_bound, const char *path,

@@ -222,3 +222,33 @@ enum msc_status msc_graph_split(struct msc_graph **out, const struct msc_graph *
     }
     return bind_finish(out, &b, status);
 }
+
+// True if a joint has operands, and all of them are constant.
+static bool has_constant_operands(const struct msc_graph *g) {
+    for (int32_t i = 0; i < g->n_joints; i++) {
+        const struct msc_joint *j = &g->joints[i]->joint;
+        bool is_constant = j->op != MSC_OP_CONSTANT && j->n_operands > 0;
+        for (int32_t k = 0; is_constant && k < j->n_operands; k++) {
+            is_constant =
+                j->operands[k] == MSC_NO_ID || msc_graph_weight_of(g, j->operands[k]) != MSC_NO_ID;
+        }
+        if (is_constant) {
+            return true;
+        }
+    }
+    return false;
+}
+
+enum msc_status msc_graph_compute_constants(struct msc_graph **out, const struct msc_graph *g) {
+    struct msc_builder builder = {.evaluate = msc_constant_evaluate_all};
+    struct msc_bind b = {.from = g, .builder = &builder, .keeps_symbols = true};
+    if (!has_constant_operands(g)) {
+        *out = msc_graph_retain(g);
+        return MSC_OK;
+    }
+    enum msc_status status = bind_start(&b);
+    if (status == MSC_OK) {
+        status = bind_build(&b);
+    }
+    return bind_finish(out, &b, status);
+}

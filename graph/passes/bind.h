@@ -48,6 +48,10 @@ enum msc_status msc_graph_take_branches(struct msc_graph **out, int32_t *n_taken
 // computation and export work on split graphs: sites (graph/site.h) belong to a split graph, and
 // bound copies are split. *out is a reference owned by the caller, possibly to `g` itself.
 enum msc_status msc_graph_split(struct msc_graph **out, const struct msc_graph *g);
+// Makes a graph in which joints whose operands are all constant are replaced by their results, as
+// when a model is read from ONNX. If there is such a joint, the new graph is also split. *out is a
+// reference owned by the caller, possibly to `g` itself.
+enum msc_status msc_graph_compute_constants(struct msc_graph **out, const struct msc_graph *g);
 
 MSC_PUBLIC_END
 

@@ -19,7 +19,8 @@ class RecordError(Exception):
 
 
 def _parse(line: bytes) -> dict[str, Any]:
-    return json.loads(line.decode("utf-8", "replace"))  # a forged record may hold other bytes
+    parsed: dict[str, Any] = json.loads(line.decode("utf-8", "replace"))  # a forged record may hold other bytes
+    return parsed
 
 
 def _number(value: float | str) -> float:

@@ -57,7 +57,7 @@ static void save_product(const char *folder) {
 struct given {
     const char *name;
     int n_dims;
-    int64_t dims[2];
+    int64_t dims[4];
     double element; // the value of every element
     enum msc_dtype dtype;
 };
@@ -140,10 +140,82 @@ static void test_graph_file__weights(void **state) {
     assert_int_equal(remove(folder), 0);
 }
 
+// Saves a convolution by the negative of a weight, and a batch normalisation, as "net.json" in the
+// new folder `folder`: the form that a network has before constants are computed and passes run.
+static void save_unfolded(const char *folder) {
+    struct msc_graph *g;
+    char path[64];
+    assert_ok(msc_graph_create(&g, "unfolded"));
+    int32_t x = add_input(g, "x", "NCHW", 4, DIMS(1, 1, 2, 2));
+    int32_t kernel = add_joint(
+        g,
+        &(struct msc_joint_spec){.op = MSC_OP_CONSTANT,
+                                 .name = "kernel",
+                                 .n_weights = 1,
+                                 .weights = &(struct msc_weight_spec){
+                                     "const", add_weight(g, "kernel", "", 4, DIMS(2, 1, 1, 1))}});
+    int32_t turned = add_unary(g, MSC_OP_NEGATIVE, "turned", kernel);
+    int32_t y = add_joint(
+        g, &(struct msc_joint_spec){
+               .op = MSC_OP_CONV2D, .name = "conv", .n_inputs = 2, .inputs = IDS(x, turned)});
+    const struct msc_weight_spec weights[] = {
+        {"gamma", add_weight(g, "bn.weight", "O", 1, DIMS(2))},
+        {"beta", add_weight(g, "bn.bias", "O", 1, DIMS(2))},
+        {"mean", add_weight(g, "bn.running_mean", "O", 1, DIMS(2))},
+        {"var", add_weight(g, "bn.running_var", "O", 1, DIMS(2))},
+    };
+    int32_t z = add_joint(g, &(struct msc_joint_spec){.op = MSC_OP_BATCH_NORM,
+                                                      .name = "bn",
+                                                      .n_inputs = 1,
+                                                      .inputs = &y,
+                                                      .n_weights = 4,
+                                                      .weights = weights});
+    assert_ok(msc_graph_set_outputs(g, 1, &z));
+    assert_ok(msc_graph_finalize(g));
+    snprintf(path, sizeof(path), "%s/net", folder);
+    assert_ok(msc_graph_save(g, path));
+    msc_graph_destroy(g);
+}
+
+// The second channel: (-k x - 1) / sqrt(1 + 1e-5) * 1 + 1 for the weight k.
+static void check_folded(const struct msc_graph *g, float k) {
+    const struct msc_joint *conv = msc_graph_joint(g, msc_graph_find_joint(g, "conv"));
+    float scale = 1 / sqrtf(1 + 1e-5f);
+    assert_int_equal(msc_graph_n_joints(g), 2);
+    assert_int_equal(conv->op, MSC_OP_CONV2D_BIAS);
+    const float *weight =
+        msc_array_data(msc_graph_tensor(g, msc_joint_weight(conv, "weight"))->data);
+    const float *bias = msc_array_data(msc_graph_tensor(g, msc_joint_weight(conv, "bias"))->data);
+    assert_true(fabsf(weight[1] + k * scale) < 1e-6f);
+    assert_true(fabsf(bias[1] - (1 - scale)) < 1e-6f);
+}
+
+// Constants are computed and passes run when JSON is read, after weights are replaced.
+static void test_graph_file__unfolded(void **state) {
+    (void)state;
+    char folder[] = "/tmp/msc_test_graph_XXXXXX", path[64];
+    struct msc_graph *g;
+    assert_non_null(mkdtemp(folder));
+    save_unfolded(folder);
+    snprintf(path, sizeof(path), "%s/net.json", folder);
+    assert_ok(msc_graph_load(&g, path));
+    check_folded(g, 1);
+    msc_graph_destroy(g);
+    const struct given given = {"kernel", 4, {2, 1, 1, 1}, 3, MSC_DTYPE_F32};
+    assert_ok(load_with(&g, folder, &given, 1));
+    check_folded(g, 3);
+    msc_graph_destroy(g);
+    assert_int_equal(remove(path), 0);
+    snprintf(path, sizeof(path), "%s/net.safetensors", folder);
+    assert_int_equal(remove(path), 0);
+    assert_int_equal(remove(folder), 0);
+}
+
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_graph_file__json),
         cmocka_unit_test(test_graph_file__weights),
+        cmocka_unit_test(test_graph_file__unfolded),
     };
     msc_test_select(argc, argv);
     return cmocka_run_group_tests(tests, NULL, NULL);

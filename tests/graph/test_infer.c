@@ -92,6 +92,8 @@ static const struct shape_case cases[] = {
     {MSC_OP_GEMM, {S(3, 2), S(4, 3), S(3)}, "trans_a=1;trans_b=1", "broadcast", 0},
     {MSC_OP_RESIZE, {S(1, 2, 5, 7)}, "scales=1,1,0.6,2.5", "[1,2,3,17]", 0},
     {MSC_OP_RESIZE, {S(1, 2, 5, 7)}, "size=1,2,3,4", "[1,2,3,4]", 0},
+    {MSC_OP_RESIZE, {S(1, 2, 5, 7)}, "axes=2,3;size=3,4", "[1,2,3,4]", 0},
+    {MSC_OP_RESIZE, {S(1, 2, 5, 7)}, "axes=-1,;scales=2.5,", "[1,2,5,17]", 0},
     {MSC_OP_RESIZE, {S(1, 2, 5, 7)}, "scales=1,1,inf,1", "expected numbers separated by commas", 0},
     {MSC_OP_PAD, {S(2, 3)}, "pad_width=0,1,0,1;pad_value=-inf", "[2,5]", 0},
     {MSC_OP_PAD, {S(2, 3)}, "pad_width=0,1,0,1;pad_value=nan", "expected a number", 0},

@@ -1,0 +1,193 @@
+"""MSCGraphs in Python: joints, tensors and weights, and the files that the program reads and writes.
+
+    graph = Graph.load("model.json")            # with the weights of model.safetensors
+    graph.joint("conv1").attrs["strides"]
+    graph.save("copy.json")                     # and copy.safetensors
+
+`Graph` only holds the JSON form of docs/graph.md; the program checks a graph when it reads the file. Reading
+and writing files needs numpy.
+"""
+from __future__ import annotations
+
+import json
+import struct
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Iterator
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    Array = np.ndarray[Any, np.dtype[Any]]
+else:
+    Array = Any
+
+_TYPES = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "I64": "<i8", "I32": "<i4", "I16": "<i2", "I8": "i1",
+          "U64": "<u8", "U32": "<u4", "U16": "<u2", "U8": "u1", "BOOL": "?"}
+
+
+class GraphError(ValueError):
+    """A graph or a weights file that cannot be read or written. The message names the file or the joint."""
+
+
+@dataclass
+class Tensor:
+    """The output of a joint, or a weight. A length of -1 is symbolic; `prims` then names its expression."""
+    name: str
+    shape: list[int]
+    dtype: str
+    alias: str = ""
+    layout: str = ""
+    prims: list[str] = field(default_factory=list)
+
+    def to_json(self) -> dict[str, Any]:
+        members: dict[str, Any] = {"name": self.name, "alias": self.alias, "dtype": self.dtype, "layout": self.layout,
+                                   "shape": self.shape}
+        return members | ({"prims": self.prims} if -1 in self.shape else {})
+
+    @staticmethod
+    def from_json(value: dict[str, Any]) -> Tensor:
+        return Tensor(value["name"], value["shape"], value["dtype"], value.get("alias", ""), value.get("layout", ""),
+                      value.get("prims", []))
+
+
+@dataclass
+class Joint:
+    """An operation. `inputs` are names of tensors ("" for an operand left out); `weights` are by role."""
+    name: str
+    optype: str
+    inputs: list[str] = field(default_factory=list)
+    outputs: list[Tensor] = field(default_factory=list)
+    attrs: dict[str, str] = field(default_factory=dict)
+    weights: dict[str, Tensor] = field(default_factory=dict)
+    scope: str = ""
+    graphs: list[dict[str, Any]] = field(default_factory=list)
+
+    def ints(self, key: str, default: str = "") -> list[int]:
+        """The attribute as a list of whole numbers; [] if it is empty."""
+        return [int(item) for item in self.attrs.get(key, default).split(",") if item]
+
+    def flag(self, key: str, default: bool = False) -> bool:
+        return self.attrs.get(key, str(int(default))) not in ("0", "")
+
+    def number(self, key: str, default: float) -> float:
+        return float(self.attrs.get(key) or default)
+
+
+@dataclass
+class Graph:
+    """A network as a list of joints, each after those that it reads. `arrays` has the elements of all weights."""
+    name: str = "main"
+    joints: list[Joint] = field(default_factory=list)
+    inputs: list[str] = field(default_factory=list)
+    outputs: list[str] = field(default_factory=list)
+    prims: list[dict[str, Any]] = field(default_factory=list)
+    notes: dict[str, Any] = field(default_factory=dict)
+    arrays: dict[str, Array] = field(default_factory=dict)
+
+    def joint(self, name: str) -> Joint:
+        """The joint of this name. KeyError if there is none."""
+        for joint in self.joints:
+            if joint.name == name:
+                return joint
+        raise KeyError(name)
+
+    def tensors(self) -> Iterator[Tensor]:
+        """The outputs of all joints, in order."""
+        for joint in self.joints:
+            yield from joint.outputs
+
+    def to_json(self) -> dict[str, Any]:
+        producers = {tensor.name: joint.name for joint in self.joints for tensor in joint.outputs}
+        readers: dict[str, str] = {}
+        nodes = []
+        for index, joint in enumerate(self.joints):
+            shared = next((readers[w.name] for w in joint.weights.values() if w.name in readers), "")
+            for weight in joint.weights.values():
+                readers.setdefault(weight.name, joint.name)
+            node = {"index": index, "name": joint.name, "shared_ref": shared, "optype": joint.optype,
+                    "parents": list(dict.fromkeys(producers[name] for name in joint.inputs if name)),
+                    "inputs": joint.inputs, "outputs": [t.to_json() for t in joint.outputs],
+                    "attrs": dict(sorted(joint.attrs.items())),
+                    "weights": {role: t.to_json() for role, t in joint.weights.items()}}
+            nodes.append(node | ({"scope": joint.scope} if joint.scope else {})
+                         | ({"graphs": joint.graphs} if joint.graphs else {}))
+        prims = [{"index": i} | prim for i, prim in enumerate(self.prims)]
+        return {"name": self.name, "inputs": self.inputs, "outputs": self.outputs, "prims": prims,
+                "notes": self.notes, "nodes": nodes}
+
+    def save(self, path: str | Path) -> None:
+        """Writes PATH (".json") and, next to it, the weights (".safetensors"). OSError if a file cannot be written."""
+        path = _json_path(path)
+        write_safetensors(path.with_suffix(".safetensors"), self.arrays)
+        path.write_text(json.dumps(self.to_json(), indent=1) + "\n", encoding="utf-8")
+
+    @staticmethod
+    def load(path: str | Path) -> Graph:
+        """Reads a graph and its weights. GraphError, which names the file, if one of them has another form."""
+        path = _json_path(path)
+        try:
+            value = json.loads(path.read_text(encoding="utf-8"))
+        except ValueError as error:
+            raise GraphError(f"{path}: not JSON ({error})") from error
+        graph = Graph.from_json(value, str(path))
+        graph.arrays = read_safetensors(path.with_suffix(".safetensors"))
+        return graph
+
+    @staticmethod
+    def from_json(value: dict[str, Any], where: str) -> Graph:
+        """The graph of a JSON value, without elements of weights. GraphError begins with `where`."""
+        try:
+            joints = [Joint(node["name"], node["optype"], node.get("inputs", []),
+                            [Tensor.from_json(t) for t in node["outputs"]], node.get("attrs", {}),
+                            {role: Tensor.from_json(t) for role, t in node.get("weights", {}).items()},
+                            node.get("scope", ""), node.get("graphs", [])) for node in value["nodes"]]
+            prims = [{key: item for key, item in prim.items() if key != "index"} for prim in value.get("prims", [])]
+            return Graph(value["name"], joints, value["inputs"], value["outputs"], prims, value.get("notes", {}))
+        except (KeyError, TypeError, AttributeError) as error:
+            raise GraphError(f"{where}: not an MSCGraph ({type(error).__name__}: {error}); "
+                             "make one with `mscgym graph MODEL -o FILE.json`") from error
+
+
+def _json_path(path: str | Path) -> Path:
+    path = Path(path)
+    if path.suffix != ".json":
+        raise GraphError(f"{path}: the name of a graph's file ends in .json")
+    return path
+
+
+def write_safetensors(path: str | Path, arrays: dict[str, Array]) -> None:
+    """Writes arrays in the format safetensors. GraphError if an array has a type that the format lacks."""
+    import numpy as np
+    header, offset = {}, 0
+    names = {np.dtype(text): kind for kind, text in _TYPES.items()}
+    for name, array in arrays.items():
+        kind = names.get(array.dtype.newbyteorder("<"))
+        if kind is None:
+            raise GraphError(f"{path}: '{name}' has the type {array.dtype}, which the file cannot hold")
+        header[name] = {"dtype": kind, "shape": list(array.shape), "data_offsets": [offset, offset + array.nbytes]}
+        offset += array.nbytes
+    text = json.dumps(header, separators=(",", ":")).encode()
+    text += b" " * (-len(text) % 8)
+    with open(path, "wb") as file:
+        file.write(struct.pack("<Q", len(text)) + text)
+        for array in arrays.values():
+            file.write(np.asarray(array, array.dtype.newbyteorder("<"), order="C").tobytes())
+
+
+def read_safetensors(path: str | Path) -> dict[str, Array]:
+    """Reads the arrays of a safetensors file. GraphError, which names the file, if it has another form."""
+    import numpy as np
+    data = Path(path).read_bytes()
+    try:
+        start = 8 + struct.unpack("<Q", data[:8])[0]
+        arrays = {}
+        for name, entry in json.loads(data[8:start]).items():
+            if name != "__metadata__":
+                first, last = entry["data_offsets"]
+                part = np.frombuffer(data[start + first:start + last], _TYPES[entry["dtype"]])
+                arrays[name] = part.reshape(entry["shape"]).copy()
+    except (KeyError, TypeError, ValueError, struct.error) as error:
+        raise GraphError(f"{path}: not a safetensors file of floats and integers ({type(error).__name__}: {error})"
+                         ) from error
+    return arrays

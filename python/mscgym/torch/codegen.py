@@ -1,0 +1,374 @@
+"""Writes a graph as a torch module: the text of main.py.
+
+`source` makes the text and needs no torch. `to_torch` writes the folder and loads the module from it:
+
+    main.py                 the class Main, load(), and a test that compares with recorded outputs
+    weights.safetensors     the weights, by their names in the graph
+    baseline.safetensors    recorded inputs and outputs, if they are given
+
+Each joint becomes one line of `forward`, by its row in expressions.py. Layers whose weights are named as torch names
+them become modules under their names; other weights become parameters or buffers under their names.
+"""
+from __future__ import annotations
+
+import importlib.util
+import keyword
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Mapping, Sequence
+
+from mscgym.graph import Array, Graph, GraphError, Joint, Tensor, write_safetensors
+
+if TYPE_CHECKING:
+    from torch import nn
+
+    from mscgym.torch.strategy import Edits
+
+PARAMETERS, PADDING = "torch.parameters", "torch.padding"
+"""Keys of a graph's metadata: the weights that are trained, separated by commas, and tables of embeddings with the row
+that is not trained ("words.weight=0")."""
+
+_WEIGHTED = {"input": 0, "weight": 1, "bias": 2}
+_ROLES = {
+    **dict.fromkeys(["nn.lstm", "nn.gru", "nn.rnn"],
+                    ["input", "weight", "recurrence", "bias", "lengths", "hidden", "cell", "peephole"]),
+    "clip": ["input", "min", "max"], "nn.prelu": ["input", "slope"],
+    **dict.fromkeys(["take", "gather_elements", "gather_nd"], ["input", "indices"]),
+    "scatter_elements": ["input", "indices", "updates"], "image.resize2d": ["input", "roi", "scales", "size"],
+    "nn.batch_norm": ["input", "gamma", "beta", "mean", "var"],
+    **dict.fromkeys(["nn.layer_norm", "nn.group_norm", "nn.instance_norm"], ["input", "gamma", "beta"])}
+_TRAINED = {"weight", "bias", "gamma", "beta", "recurrence", "slope"}
+_HELPERS = ["cut", "expand", "gather_nd", "lengths", "recurrent", "take", "whole"]
+
+
+def plain(values: Sequence[int], default: int | None = None) -> Any:
+    """A list of equal numbers as one number, None if that is the default; else a tuple."""
+    if len(set(values)) > 1:
+        return tuple(values)
+    return None if not values or values[0] == default else values[0]
+
+
+def call(name: str, *args: Any, **options: Any) -> str:
+    """The text of a call. Arguments that are None are left out, at the end or by name."""
+    given = list(args)
+    while given and given[-1] is None:
+        given.pop()
+    texts = [str(item) for item in given] + [f"{key}={item}" for key, item in options.items() if item is not None]
+    return f"{name}({', '.join(texts)})"
+
+
+def identifier(name: str) -> str:
+    """A name of Python for the name of a joint: "layer1.0.conv1" becomes "layer1_0_conv1"."""
+    text = re.sub(r"\W+", "_", name).strip("_") or "value"
+    text = f"_{text}" if text[0].isdigit() else text
+    return text + "_" if keyword.iskeyword(text) or text in ("F", "nn", "self", "torch", "float", *_HELPERS) else text
+
+
+def access(path: str) -> str:
+    """The text that reads a layer or a weight by its name: "layer1.0.conv1" becomes "self.layer1[0].conv1"."""
+    text = "self"
+    for part in path.split("."):
+        is_name = part.isidentifier() and not keyword.iskeyword(part)
+        text += f".{part}" if is_name else f"[{part}]" if part.isdigit() else f"[{part!r}]"
+    return text
+
+
+class Emit:
+    """One joint for a row of expressions.py. `e[0]` is an input, `e["weight"]` an operand by its role, as text."""
+
+    def __init__(self, writer: Writer, joint: Joint, module: str) -> None:
+        self.writer, self.joint, self.module = writer, joint, module
+        roles, names = _ROLES.get(joint.optype, [*_WEIGHTED]), list(joint.inputs)
+        self.roles: dict[str, str] = {}
+        for role in roles:
+            if role not in joint.weights and not joint.attrs.get(role) and names:
+                name = names.pop(0)
+                if name:
+                    self.roles[role] = name
+
+    def __len__(self) -> int:
+        return len(self.joint.inputs)
+
+    def __getitem__(self, item: int | str) -> str:
+        if isinstance(item, int):
+            if item > 0 and self.joint.optype in _ROLES:
+                return self[_ROLES[self.joint.optype][item]]
+            return self.writer.read(self.joint, self.joint.inputs[item])
+        text = self.get(item)
+        if text is None:
+            raise self.unsupported(f"no operand '{item}'")
+        return text
+
+    def get(self, role: str) -> str | None:
+        if role in self.joint.weights:
+            return self.writer.weight(self.joint.weights[role])
+        return self.writer.read(self.joint, self.roles[role]) if role in self.roles else None
+
+    def role(self, role: str) -> str | None:
+        return self.get(role)
+
+    def all(self) -> list[str]:
+        """All operands in order."""
+        if self.joint.optype in _ROLES:
+            return [text for text in map(self.get, _ROLES[self.joint.optype]) if text is not None]
+        return [self.writer.read(self.joint, name) for name in self.joint.inputs]
+
+    def tensor(self, index: int) -> Tensor:
+        return self.writer.tensors[self.joint.inputs[index]]
+
+    def rank(self, index: int) -> int:
+        return len(self.tensor(index).shape)
+
+    def shape(self, role: str) -> list[int]:
+        weight = self.joint.weights.get(role)
+        return weight.shape if weight is not None else self.writer.tensors[self.roles[role]].shape
+
+    def layout(self, role: str) -> str:
+        return self.joint.weights[role].layout if role in self.joint.weights else "OI"
+
+    def constant(self, index: int) -> Tensor | None:
+        """The weight of an operand that a `constant` joint holds, else None."""
+        role = _ROLES.get(self.joint.optype, [""])[index:index + 1]
+        if index > 0 and role and role[0] in self.joint.weights:
+            return self.joint.weights[role[0]]
+        return self.writer.constants.get(self.joint.inputs[index]) if index < len(self.joint.inputs) else None
+
+    def number(self, index: int) -> int | None:
+        """The operand if it is a constant whole number without axes, else None."""
+        weight = self.constant(index)
+        if weight is None or weight.shape or not weight.dtype.startswith("int"):
+            return None
+        return int(self.writer.graph.arrays[weight.name])
+
+    def unsupported(self, what: str) -> GraphError:
+        return GraphError(f"joint '{self.joint.name}' ({self.joint.optype}) has no expression in torch: {what}")
+
+
+class Writer:
+    """Collects the lines of `__init__` and `forward`."""
+
+    def __init__(self, graph: Graph, edits: Edits | None = None) -> None:
+        self.graph, self.edits = graph, edits
+        self.joints = graph.joints if edits else _with_silu(graph.joints, graph.outputs)
+        self.tensors = {tensor.name: tensor for joint in self.joints for tensor in joint.outputs}
+        self.constants: dict[str, Tensor] = {}
+        self.texts: dict[str, str] = {}        # how a line reads a tensor
+        self.declared: dict[str, str] = {}     # weight: the text that reads it
+        self.modules: dict[str, str] = {}      # path of a layer: the text that makes it
+        self.init: list[str] = []
+        self.forward: list[str] = []
+        self.names: set[str] = set()
+        metadata = graph.notes.get("metadata", {})
+        # Exporters write equal weights once, so that a bias may also be a mean.
+        self.statistics = {weight.name for joint in self.joints for role, weight in joint.weights.items()
+                           if role in ("mean", "var")}
+        self.knows_parameters = PARAMETERS in metadata
+        self.parameters = set(metadata.get(PARAMETERS, "").split(","))
+        self.padding = dict(item.rsplit("=", 1) for item in metadata.get(PADDING, "").split(",") if item)
+
+    def name(self, joint: str, n: int) -> str:
+        base = identifier(joint) + (f"_out{n}" if n else "")
+        free, i = base, 0
+        while free in self.names:
+            i += 1
+            free = f"{base}_{i}"
+        self.names.add(free)
+        return free
+
+    def declare(self, weight: Tensor, is_parameter: bool) -> str:
+        """Adds a parameter or a buffer; returns the text that reads it."""
+        if weight.name not in self.declared:
+            path = repr(weight.name)
+            if is_parameter and weight.name not in self.statistics and weight.dtype.startswith("float"):
+                self.init.append(f"self.put_parameter({path}, {weight.shape})")
+            else:
+                kind = "" if weight.dtype == "float32" else f", torch.{weight.dtype}"
+                put = "put_constant" if re.fullmatch(r"const(_\d+)?", weight.name) else "put_buffer"
+                self.init.append(f"self.{put}({path}, {weight.shape}{kind})")
+            self.declared[weight.name] = access(weight.name)
+        return self.declared[weight.name]
+
+    def weight(self, weight: Tensor) -> str:
+        text = self.declared[weight.name]
+        return self.edits.weight(weight.name, text) if self.edits else text
+
+    def read(self, joint: Joint, name: str) -> str:
+        """How a joint reads a tensor: a name, a weight, or a number."""
+        if not name:
+            return "None"
+        constant = self.constants.get(name)
+        if constant is None:
+            text = self.texts[name]
+            return self.edits.activation(self.tensors[name], joint, text) if self.edits else text
+        from mscgym.torch.expressions import TAKES_NUMBERS
+        others = [other for other in joint.inputs if other not in self.constants or self.constants[other].shape]
+        is_number = not constant.shape and constant.name not in self.parameters and constant.dtype != "bool"
+        if is_number and others and joint.optype in TAKES_NUMBERS:
+            value = self.graph.arrays[constant.name].item()
+            text = f"float('{value}')" if value in (float("inf"), float("-inf")) or value != value else repr(value)
+            return f"({text})" if text.startswith("-") else text
+        self.declare(constant, constant.name in self.parameters)
+        return self.weight(constant)
+
+    def layer(self, joint: Joint) -> str:
+        """Makes the module of a layer; returns the text that reads it, or "" if the joint is not such a layer."""
+        from mscgym.torch.expressions import LAYERS
+        roles, make = LAYERS.get(joint.optype, ({}, None))
+        bases = {weight.name.removesuffix("." + roles.get(role, "?")) for role, weight in joint.weights.items()}
+        ends = all(weight.name.endswith("." + roles.get(role, "?")) for role, weight in joint.weights.items())
+        needs_all = "gamma" in roles and set(joint.weights) != set(roles) and joint.optype != "nn.layer_norm"
+        if make is None or not joint.weights or not ends or len(bases) != 1 or needs_all:
+            return ""
+        base = bases.pop()
+        text = make(Emit(self, joint, ""))
+        if text and base not in self.modules and not any(w.name in self.declared for w in joint.weights.values()):
+            if any(other == base or other.startswith(base + ".") for other in [*self.modules, *self.declared]):
+                return ""
+            self.modules[base] = text
+            self.init.append(f"self.put({base!r}, {text})")
+            for weight in joint.weights.values():
+                self.declared[weight.name] = access(weight.name)
+        return access(base) if self.modules.get(base) == text and text else ""
+
+    def add(self, joint: Joint) -> None:
+        from mscgym.torch.expressions import ROWS
+        if joint.optype == "constant":
+            self.constants[joint.outputs[0].name] = joint.weights["const"]
+            return
+        names = [self.name(joint.name, i) for i in range(len(joint.outputs))]
+        self.texts.update({tensor.name: name for tensor, name in zip(joint.outputs, names)})
+        if joint.optype == "input":
+            self.edit_outputs(joint)
+            return
+        if joint.optype not in ROWS:
+            raise GraphError(f"joint '{joint.name}' has the type {joint.optype}, which has no expression in torch")
+        module = self.layer(joint)
+        for role, weight in joint.weights.items():
+            is_parameter = role in _TRAINED and (not self.knows_parameters or weight.name in self.parameters)
+            self.declare(weight, is_parameter)
+        if self.edits and any(self.edits.has(weight.name) for weight in joint.weights.values()):
+            module = ""
+        row, e = ROWS[joint.optype], Emit(self, joint, module)
+        text = row.format(*e.all()) if isinstance(row, str) else row(e)
+        comma = "," if joint.optype == "split" and len(names) == 1 else ""
+        self.forward.append(f"{', '.join(names)}{comma} = {text}")
+        self.edit_outputs(joint)
+
+    def edit_outputs(self, joint: Joint) -> None:
+        for tensor in joint.outputs if self.edits else []:
+            edit = self.edits.output(tensor) if self.edits else ""
+            if edit:
+                self.forward.append(f"{self.texts[tensor.name]} = {edit}({self.texts[tensor.name]})")
+
+    def write(self) -> str:
+        for joint in self.joints:
+            self.add(joint)
+        inputs = [self.texts[name] for name in self.graph.inputs]
+        results = [self.read(Joint("", "output"), name) for name in self.graph.outputs]
+        if self.edits:
+            self.init += self.edits.lines()
+        body = "\n".join(self.init + self.forward)
+        helpers = ["GraphModule", "main"] + [name for name in _HELPERS if re.search(rf"\b{name}\(", body)]
+        lines = [f'"""{self.graph.name}: a torch module that mscgym wrote from a graph.', "",
+                 "load() returns the module with its weights. `python3 main.py` compares it with recorded outputs.",
+                 '"""',
+                 "from pathlib import Path", "", "import torch", "from torch import nn",
+                 "from torch.nn import functional as F", "", f"from mscgym.torch.module import {', '.join(helpers)}"]
+        if self.edits and self.edits.imports():
+            lines.append(f"from mscgym.torch.training import {', '.join(self.edits.imports())}")
+        lines += ["", "FOLDER = Path(__file__).resolve().parent", "", "", "class Main(GraphModule):",
+                  "    def __init__(self):", "        super().__init__()"]
+        lines += [f"        {line}" for line in self.init]
+        lines += ["", f"    def forward(self, {', '.join(inputs)}):"] + [f"        {line}" for line in self.forward]
+        lines += [f"        return {', '.join(results)}", "", "", "def load():", "    module = Main()",
+                  '    module.load_weights(FOLDER / "weights.safetensors")', "    return module.eval()", "", "",
+                  'if __name__ == "__main__":', "    main(load(), FOLDER)"]
+        text = "\n".join(lines) + "\n"
+        for unused, used in (("from torch import nn\n", r"\bnn\."), ("import torch\n", r"\btorch\."),
+                             ("from torch.nn import functional as F\n", r"\bF\.")):
+            if not re.search(used, body):
+                text = text.replace(f"\n{unused}", "\n", 1)
+        return text
+
+
+def _without_bodies(joints: list[Joint]) -> list[Joint]:
+    """The joints, with those that a fused joint replaces in place of the fused joint."""
+    result: list[Joint] = []
+    for joint in joints:
+        if joint.optype != "msc.attention":
+            result.append(joint)
+            continue
+        body = Graph.from_json(joint.graphs[0], joint.name)
+        renamed = dict(zip(body.inputs, joint.inputs)) | {body.outputs[0]: joint.outputs[0].name}
+        for inner in _without_bodies(body.joints):
+            if inner.optype != "input":
+                inner.inputs = [renamed.get(name, name) for name in inner.inputs]
+                for tensor in inner.outputs:
+                    tensor.name = renamed.get(tensor.name, tensor.name)
+                result.append(inner)
+    return result
+
+
+def _split(graph: Graph) -> Graph:
+    """The graph without fused joints. Its table of arrays is a copy, so that edits may replace weights."""
+    return replace(graph, joints=_without_bodies(graph.joints), arrays=dict(graph.arrays))
+
+
+def _with_silu(joints: list[Joint], outputs: list[str]) -> list[Joint]:
+    """The joints, with x * sigmoid(x) as one joint of the type "silu", which only the generated text has."""
+    readers: dict[str, int] = {}
+    for name in [*outputs, *(name for joint in joints for name in joint.inputs)]:
+        readers[name] = readers.get(name, 0) + 1
+    gates = {joint.outputs[0].name: joint for joint in joints
+             if joint.optype == "sigmoid" and readers.get(joint.outputs[0].name) == 1}
+    result, replaced = [], set()
+    for joint in joints:
+        pairs = [joint.inputs, joint.inputs[::-1]] if joint.optype == "multiply" else []
+        gate = next((gates[b] for a, b in pairs if b in gates and gates[b].inputs == [a]), None)
+        if gate is not None:
+            replaced.add(gate.name)
+            joint = Joint(joint.name, "silu", gate.inputs, joint.outputs, scope=joint.scope)
+        result.append(joint)
+    return [joint for joint in result if joint.name not in replaced]
+
+
+def source(graph: Graph, edits: Edits | None = None) -> str:
+    """The text of main.py. GraphError names a joint that has no expression in torch."""
+    return Writer(_split(graph), edits).write()
+
+
+def to_torch(graph: Graph, folder: str | Path, *, strategy: str | Path | Mapping[str, Any] | None = None,
+             learn_scales: bool = False, inputs: Mapping[str, Array] | None = None,
+             outputs: Sequence[Array] | None = None) -> nn.Module:
+    """Writes a graph as a module of torch to a folder, and returns the module, in evaluation, with its weights.
+
+    `strategy` (a file or its contents, docs/strategy.md) quantises tensors in the module as the compressed model does,
+    with gradients that pass the rounding, and holds weights that it set to zero. `learn_scales` makes scales
+    parameters.
+    `inputs`, arrays by the names of the graph's inputs, and `outputs` are recorded for the test of main.py.
+
+    GraphError names a joint without an expression in torch, or an edit that fits no tensor of the graph.
+    """
+    from mscgym.torch.strategy import Edits
+    folder, graph = Path(folder), _split(graph)
+    edits = Edits(graph, strategy, learn_scales) if strategy is not None else None
+    text = source(graph, edits)
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "main.py").write_text(text, encoding="utf-8")
+    write_safetensors(folder / "weights.safetensors", {**graph.arrays, **(edits.arrays if edits else {})})
+    if inputs is not None and outputs is not None:
+        write_safetensors(folder / "baseline.safetensors", {
+            **{f"input/{identifier(name)}": array for name, array in inputs.items()},
+            **{f"output/{i}": array for i, array in enumerate(outputs)}})
+    return load(folder)
+
+
+def load(folder: str | Path) -> nn.Module:
+    """The module of a folder that `to_torch` wrote, with the weights of its file. Runs the folder's main.py."""
+    spec = importlib.util.spec_from_file_location("mscgym_generated", Path(folder) / "main.py")
+    assert spec is not None and spec.loader is not None
+    space = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(space)
+    module: nn.Module = space.load()
+    return module

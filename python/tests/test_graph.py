@@ -1,0 +1,133 @@
+#!/usr/bin/env python3
+"""Tests mscgym.graph and the text of generated modules, with neither torch nor, if it is missing, numpy.
+
+Expected texts are written by hand.
+"""
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+if "--installed" not in sys.argv:
+    sys.path.insert(0, str(ROOT))
+
+from mscgym.graph import Graph, GraphError, Joint, Tensor  # noqa: E402
+from mscgym.torch import source  # noqa: E402
+
+EXPECTED = '''"""net: a torch module that mscgym wrote from a graph.
+
+load() returns the module with its weights. `python3 main.py` compares it with recorded outputs.
+"""
+from pathlib import Path
+
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+from mscgym.torch.module import GraphModule, main, take
+
+FOLDER = Path(__file__).resolve().parent
+
+
+class Main(GraphModule):
+    def __init__(self):
+        super().__init__()
+        self.put('body.0', nn.Conv2d(3, 8, 3, stride=2, padding=1, bias=False))
+        self.put('body.1', nn.BatchNorm2d(8, eps=1e-05, momentum=0.1))
+        self.put_parameter('out.w', [8, 4])
+        self.put_parameter('out.b', [4])
+
+    def forward(self, x, n):
+        body_0 = self.body[0](x)
+        body_1 = self.body[1](body_0)
+        gate = F.silu(body_1)
+        pool = gate.mean((2, 3), keepdim=False)
+        out = torch.matmul(pool, self.out.w) + self.out.b
+        picked = take(out, n, 1)
+        return picked, out
+'''
+
+
+def tensor(name, *shape, dtype="float32", layout=""):
+    return Tensor(name, list(shape), dtype, layout=layout)
+
+
+def joint(name, optype, inputs=(), shape=(), attrs=None, weights=None, dtype="float32"):
+    return Joint(name, optype, list(inputs), [tensor(f"{name}:0", *shape, dtype=dtype)], attrs or {}, weights or {})
+
+
+def net():
+    statistics = {role: tensor(f"body.1.{name}", 8) for role, name in (
+        ("gamma", "weight"), ("beta", "bias"), ("mean", "running_mean"), ("var", "running_var"))}
+    return Graph("net", [
+        joint("x", "input", shape=(2, 3, 8, 8)), joint("n", "input", shape=(5,), dtype="int64"),
+        joint("body.0", "nn.conv2d", ["x:0"], (2, 8, 4, 4), {"strides": "2,2", "padding": "1,1,1,1"},
+              {"weight": tensor("body.0.weight", 8, 3, 3, 3, layout="OIHW")}),
+        joint("body.1", "nn.batch_norm", ["body.0:0"], (2, 8, 4, 4), weights=statistics),
+        joint("s", "sigmoid", ["body.1:0"], (2, 8, 4, 4)), joint("gate", "multiply", ["body.1:0", "s:0"], (2, 8, 4, 4)),
+        joint("pool", "mean", ["gate:0"], (2, 8), {"axis": "2,3"}),
+        joint("out", "msc.linear_bias", ["pool:0"], (2, 4), {},
+              {"weight": tensor("out.w", 8, 4, layout="IO"), "bias": tensor("out.b", 4, layout="O")}),
+        joint("picked", "take", ["out:0", "n:0"], (2, 5), {"axis": "1"})], ["x:0", "n:0"], ["picked:0", "out:0"])
+
+
+class GraphTest(unittest.TestCase):
+    def test_source(self):
+        text = source(net())
+        compile(text, "main.py", "exec")
+        self.assertEqual(text[:len(EXPECTED)], EXPECTED)
+
+    def test_names_of_python(self):
+        graph = Graph("names", [joint("in", "input", shape=(1,)), joint("1/x", "nn.relu", ["in:0"], (1,)),
+                                joint("1.x", "negative", ["1/x:0"], (1,))], ["in:0"], ["1.x:0"])
+        lines = source(graph).splitlines()
+        self.assertIn("    def forward(self, in_):", lines)
+        self.assertIn("        _1_x = F.relu(in_)", lines)
+        self.assertIn("        _1_x_1 = -_1_x", lines)
+
+    def test_no_expression(self):
+        joints = [joint("x", "input", shape=(1,)), joint("j", "msc.unknown", ["x:0"], (1,))]
+        graph = Graph("g", joints, ["x:0"], ["j:0"])
+        with self.assertRaisesRegex(GraphError, "joint 'j' has the type msc.unknown"):
+            source(graph)
+
+    def test_json(self):
+        value = net().to_json()
+        self.assertEqual(value["nodes"][3]["parents"], ["body.0"])
+        self.assertEqual(Graph.from_json(value, "net").to_json(), value)
+        with self.assertRaisesRegex(GraphError, "^f.json: not an MSCGraph .KeyError: 'nodes'"):
+            Graph.from_json({"name": "x"}, "f.json")
+
+    def test_files(self):
+        try:
+            import numpy
+        except ImportError as error:
+            self.skipTest(f"skipped: {error}")
+        graph = net()
+        for part in graph.joints:
+            for weight in part.weights.values():
+                graph.arrays[weight.name] = numpy.arange(numpy.prod(weight.shape), dtype="f4").reshape(weight.shape)
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "net.json"
+            graph.save(path)
+            read = Graph.load(path)
+            path.with_suffix(".safetensors").write_bytes(b"\xff" * 20)
+            with self.assertRaisesRegex(GraphError, "net.safetensors: not a safetensors file"):
+                Graph.load(path)
+        self.assertEqual(read.to_json(), graph.to_json())
+        self.assertEqual({name: array.tolist() for name, array in read.arrays.items()},
+                         {name: array.tolist() for name, array in graph.arrays.items()})
+        with self.assertRaisesRegex(GraphError, "ends in .json"):
+            graph.save("net.onnx")
+
+    def test_imports(self):
+        program = "import sys, mscgym, mscgym.torch; print(*({'torch', 'numpy'} & set(sys.modules)))"
+        done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True,
+                              env={"PYTHONPATH": str(ROOT)})
+        self.assertEqual(done.stdout.strip(), "")
+
+
+if __name__ == "__main__":
+    unittest.main(argv=[sys.argv[0]] + [item for item in sys.argv[1:] if item != "--installed"])
