@@ -1,8 +1,7 @@
 #include "model/runtime_samples.h"
 
-#include "graph/graph.h"
-
 #include "data/npy.h"
+#include "graph/graph.h"
 
 #include <string.h>
 
