@@ -241,6 +241,40 @@ enum msc_status msc_array_rows(struct msc_array **out, const struct msc_array *a
     return msc_array_create_from(out, array->dtype, array->n_dims, dims, rows);
 }
 
+// An array along an axis: n_blocks blocks, each with one run of n_bytes per index of the axis.
+static void split_at(const struct msc_array *array, int axis, size_t *n_blocks, size_t *n_bytes) {
+    *n_blocks = 1;
+    *n_bytes = msc_dtype_bytes(array->dtype);
+    for (int i = 0; i < array->n_dims; i++) {
+        *n_blocks *= i < axis ? (size_t)array->dims[i] : 1;
+        *n_bytes *= i > axis ? (size_t)array->dims[i] : 1;
+    }
+}
+
+void msc_array_place(struct msc_array *to, int64_t at, const struct msc_array *from, int axis,
+                     int64_t first, int64_t count) {
+    size_t n_blocks, n_bytes;
+    char *target = msc_array_data(to);
+    const char *source = msc_array_data(from);
+    split_at(from, axis, &n_blocks, &n_bytes);
+    for (size_t i = 0; i < n_blocks && count > 0 && n_bytes > 0; i++) {
+        memcpy(target + (i * (size_t)to->dims[axis] + (size_t)at) * n_bytes,
+               source + (i * (size_t)from->dims[axis] + (size_t)first) * n_bytes,
+               (size_t)count * n_bytes);
+    }
+}
+
+enum msc_status msc_array_slice(struct msc_array **out, const struct msc_array *array, int axis,
+                                int64_t first, int64_t count) {
+    int64_t dims[MSC_MAX_DIMS];
+    assert(axis >= 0 && axis < array->n_dims && first >= 0 && first + count <= array->dims[axis]);
+    memcpy(dims, array->dims, sizeof dims);
+    dims[axis] = count;
+    MSC_TRY(msc_array_create(out, array->dtype, array->n_dims, dims));
+    msc_array_place(*out, 0, array, axis, first, count);
+    return MSC_OK;
+}
+
 struct msc_array *msc_array_retain(const struct msc_array *array) {
     struct msc_array *shared = (struct msc_array *)(uintptr_t)array;
     atomic_fetch_add_explicit(&shared->n_references, 1, memory_order_relaxed);

@@ -45,6 +45,13 @@ enum msc_status msc_array_convert(struct msc_array **out, const struct msc_array
 // Copies rows [first, first + count) of the first axis.
 enum msc_status msc_array_rows(struct msc_array **out, const struct msc_array *array, int64_t first,
                                int64_t count);
+// Copies indices [first, first + count) of `axis`, which the array must have.
+enum msc_status msc_array_slice(struct msc_array **out, const struct msc_array *array, int axis,
+                                int64_t first, int64_t count);
+// Copies indices [first, first + count) of `axis` of `from` to the indices from `at` on of `to`. All
+// other dims and the type must be equal.
+void msc_array_place(struct msc_array *to, int64_t at, const struct msc_array *from, int axis,
+                     int64_t first, int64_t count);
 // Adds a reference to the same array; safe from several threads. Returns `array`.
 struct msc_array *msc_array_retain(const struct msc_array *array);
 void msc_array_release(struct msc_array *array); // accepts NULL

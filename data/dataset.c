@@ -30,6 +30,7 @@ static enum msc_status build_input(struct msc_dataset *dataset, size_t i,
                                    const struct msc_source *source, int64_t first) {
     struct msc_dataset_input *input = &dataset->inputs[i];
     input->is_batched = source->specs[i].is_batched;
+    input->axis = source->specs[i].axis;
     input->name = msc_strdup(source->specs[i].name);
     input->batches = msc_alloc_zero(dataset->n_batches, sizeof input->batches[0]);
     if (!input->name || !input->batches) {
@@ -53,24 +54,44 @@ static enum msc_status build_input(struct msc_dataset *dataset, size_t i,
     return MSC_OK;
 }
 
+struct msc_dataset_sample msc_dataset__sample(const struct msc_dataset *dataset, size_t input,
+                                              size_t b, int64_t index) {
+    const struct msc_dataset_input *in = &dataset->inputs[input];
+    const struct msc_array *batch = in->batches[b];
+    struct msc_dataset_sample s = {batch, -1, msc_array_data(batch), 1, msc_array_n_bytes(batch),
+                                   0};
+    if (!in->is_batched) {
+        return s;
+    }
+    s.axis = in->axis;
+    for (int k = 0; k < s.axis; k++) {
+        s.n_blocks *= (size_t)msc_array_dim(batch, k);
+    }
+    s.stride = s.n_blocks > 0 ? s.n_bytes / s.n_blocks : 0;
+    s.n_bytes = s.stride / (size_t)msc_array_dim(batch, s.axis);
+    s.data = s.data ? s.data + (size_t)index * s.n_bytes : NULL;
+    return s;
+}
+
 // Hashes sample by sample, so that the hash does not depend on the batch size. The hash of
 // sequences does depend on it, because their state restarts with each batch.
-static struct msc_hash hash_input(const struct msc_dataset *dataset,
-                                  const struct msc_dataset_input *input, struct msc_hash h) {
+static struct msc_hash hash_input(const struct msc_dataset *dataset, size_t index,
+                                  struct msc_hash h) {
+    const struct msc_dataset_input *input = &dataset->inputs[index];
     h = msc_hash_add_text(h, input->name);
     h = msc_hash_add_text(h, msc_dtype_name(msc_array_dtype(input->batches[0])));
     h = input->state ? msc_hash_add_text(h, input->state) : h;
     for (size_t b = 0; b < dataset->n_batches; b++) {
         const struct msc_array *batch = input->batches[b];
-        int skip = input->is_batched ? 1 : 0;
-        int64_t n = input->is_batched ? msc_array_dim(batch, 0) : 1;
-        size_t row_bytes = msc_array_n_bytes(batch) / (size_t)n;
-        const char *row = msc_array_data(batch);
+        int64_t n = input->is_batched ? msc_array_dim(batch, input->axis) : 1;
         for (int64_t i = 0; i < n; i++) {
-            for (int axis = skip; axis < msc_array_n_dims(batch); axis++) {
-                h = msc_hash_add_u64(h, (uint64_t)msc_array_dim(batch, axis));
+            struct msc_dataset_sample s = msc_dataset__sample(dataset, index, b, i);
+            for (int axis = 0; axis < msc_array_n_dims(batch); axis++) {
+                h = axis == s.axis ? h : msc_hash_add_u64(h, (uint64_t)msc_array_dim(batch, axis));
             }
-            h = msc_hash_add_bytes(h, row ? row + (size_t)i * row_bytes : NULL, row_bytes);
+            for (size_t k = 0; k < s.n_blocks; k++) {
+                h = msc_hash_add_bytes(h, s.data ? s.data + k * s.stride : NULL, s.n_bytes);
+            }
         }
     }
     return h;
@@ -81,7 +102,7 @@ struct msc_hash msc_dataset__hash(const struct msc_dataset *dataset) {
     h = msc_hash_add_u64(h, (uint64_t)dataset->n_samples);
     h = msc_hash_add_u64(h, dataset->n_inputs);
     for (size_t i = 0; i < dataset->n_inputs; i++) {
-        h = hash_input(dataset, &dataset->inputs[i], h);
+        h = hash_input(dataset, i, h);
     }
     return dataset->labels ? msc_hash_combine(h, msc_array_hash(dataset->labels)) : h;
 }
@@ -253,14 +274,15 @@ static enum msc_status build_whole(struct msc_dataset *dataset, const struct msc
     for (size_t i = 0; i < n_specs; i++) {
         struct msc_dataset_input *input = &dataset->inputs[dataset->n_inputs++];
         input->is_batched = specs[i].is_batched;
+        input->axis = specs[i].axis;
         input->name = msc_strdup(specs[i].name);
         input->batches = msc_alloc_zero(1, sizeof input->batches[0]);
         if (!input->name || !input->batches) {
             return MSC_FAIL(MSC_E_NOMEM, "not enough memory for a dataset");
         }
         MSC_TRY(take_whole(&input->batches[0], &specs[i], arrays[i]));
-        if (input->is_batched && msc_array_dim(arrays[i], 0) > dataset->n_samples) {
-            dataset->n_samples = msc_array_dim(arrays[i], 0);
+        if (input->is_batched && msc_array_dim(arrays[i], input->axis) > dataset->n_samples) {
+            dataset->n_samples = msc_array_dim(arrays[i], input->axis);
         }
     }
     dataset->batch = dataset->n_samples;
@@ -285,23 +307,18 @@ enum msc_status msc_dataset_create_whole(struct msc_dataset **out,
 
 // ---- Parts ------------------------------------------------------------------------------------
 
-// Joins rows [first, first + n) of an input that has one row per sample. The rows may span several
-// batches.
+// Joins samples [first, first + n) of an input. The samples may span several batches.
 static enum msc_status join_samples(struct msc_array **out, const struct msc_dataset *from,
                                     const struct msc_dataset_input *input, int64_t first,
                                     int64_t n) {
     const struct msc_array *like = input->batches[first / from->batch];
     int64_t dims[MSC_MAX_DIMS];
-    size_t row_bytes = msc_array_n_bytes(like) / (size_t)msc_array_dim(like, 0);
     memcpy(dims, msc_array_dims(like), (size_t)msc_array_n_dims(like) * sizeof dims[0]);
-    dims[0] = n;
+    dims[input->axis] = n;
     MSC_TRY(msc_array_create(out, msc_array_dtype(like), msc_array_n_dims(like), dims));
-    char *to = msc_array_data(*out);
     for (int64_t i = first; i < first + n; i++) {
-        const struct msc_array *batch = input->batches[i / from->batch];
-        const char *rows = msc_array_data(batch);
-        memcpy(to, rows + (size_t)(i % from->batch) * row_bytes, row_bytes);
-        to += row_bytes;
+        msc_array_place(*out, i - first, input->batches[i / from->batch], input->axis,
+                        i % from->batch, 1);
     }
     return MSC_OK;
 }
@@ -310,8 +327,10 @@ static enum msc_status take_part(struct msc_dataset *part, size_t i, const struc
                                  int64_t first) {
     const struct msc_dataset_input *source = &from->inputs[i];
     struct msc_dataset_input *input = &part->inputs[i];
-    *input = (struct msc_dataset_input){
-        .is_batched = source->is_batched, .form = source->form, .state = source->state};
+    *input = (struct msc_dataset_input){.is_batched = source->is_batched,
+                                        .axis = source->axis,
+                                        .form = source->form,
+                                        .state = source->state};
     input->name = msc_strdup(source->name);
     input->batches = msc_alloc_zero(part->n_batches, sizeof input->batches[0]);
     if (!input->name || !input->batches) {
@@ -449,12 +468,7 @@ enum msc_status msc_dataset_first_sample(struct msc_array **out, const struct ms
     if (msc_dataset_is_sequence(dataset) || msc_dataset_batch_samples(dataset, b) == 1) {
         return msc_dataset_chunk(out, dataset, b, input, 0);
     }
-    // In a batch of several samples, each sample is a contiguous row along the first axis.
-    int64_t dims[MSC_MAX_DIMS];
-    int n_dims = msc_array_n_dims(rows);
-    memcpy(dims, msc_array_dims(rows), (size_t)n_dims * sizeof(dims[0]));
-    dims[0] = 1;
-    return msc_array_create_from(out, msc_array_dtype(rows), n_dims, dims, msc_array_data(rows));
+    return msc_array_slice(out, rows, dataset->inputs[input].axis, 0, 1);
 }
 
 bool msc_dataset_has_labels(const struct msc_dataset *dataset) {

@@ -9,6 +9,7 @@
 //
 //     input is                            array is               a batch is
 //     batched                             [n, d1, ...]           [batch, d1, ...]
+//     batched along axis 1                [d0, n, ...]           [d0, batch, ...]
 //     not batched, d0 = 1                 [n, d1, ...]           [1, d1, ...]
 //     not batched, any d0 or a scalar     [n, d0, d1, ...]       [d0, d1, ...]
 //     not batched, d0 other than 1        [d0, d1, ...]          [d0, d1, ...], in every sample
@@ -48,7 +49,8 @@ struct msc_input_spec {
     enum msc_dtype rounded; // elements of arrays are rounded to this type first; NONE: they are not
     int n_dims;
     int64_t dims[MSC_MAX_DIMS]; // -1: any
-    bool is_batched;            // the first axis counts samples and may have any length
+    bool is_batched;            // the axis `axis` counts samples and may have any length
+    int axis;                   // 0: the first axis
     const char *place;          // source of an array in memory, for error messages; NULL: "dataset"
     // For a state: the name of the output whose value this input gets in the next sample. NULL: the
     // input is not a state. Borrowed until the dataset is destroyed. In the spec of a state, a dim

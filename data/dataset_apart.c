@@ -18,25 +18,11 @@ static int64_t unit_samples(const struct msc_dataset *d, size_t unit) {
     return d->is_sequence ? msc_dataset_batch_samples(d, unit) : 1;
 }
 
-// The part of an input that belongs to one unit: a row of the batch, or the whole batch if it has
-// no rows.
-struct piece {
-    const struct msc_array *batch;
-    int skip; // leading axes to omit from a sample's shape
-    const char *data;
-    size_t n_bytes;
-};
-
-static struct piece piece_of(const struct msc_dataset *d, size_t input, size_t unit) {
+// The part of an input that belongs to one unit. Inputs of sequences are not batched.
+static struct msc_dataset_sample piece_of(const struct msc_dataset *d, size_t input, size_t unit) {
     size_t b = d->is_sequence ? unit : unit / (size_t)d->batch;
-    const struct msc_array *batch = d->inputs[input].batches[b];
-    bool has_rows = d->inputs[input].is_batched && !d->is_sequence;
-    struct piece p = {batch, has_rows ? 1 : 0, msc_array_data(batch), msc_array_n_bytes(batch)};
-    if (has_rows) {
-        p.n_bytes /= (size_t)msc_array_dim(batch, 0);
-        p.data = p.data ? p.data + unit % (size_t)d->batch * p.n_bytes : NULL;
-    }
-    return p;
+    return msc_dataset__sample(d, input, b,
+                               d->is_sequence ? 0 : (int64_t)(unit % (size_t)d->batch));
 }
 
 // Hashes floats; positive and negative zero have equal hashes.
@@ -55,14 +41,17 @@ static struct msc_hash hash_floats(struct msc_hash h, const float x[], size_t n)
 static struct msc_hash hash_unit(const struct msc_dataset *d, size_t unit) {
     struct msc_hash h = msc_hash_bytes(NULL, 0);
     for (size_t i = 0; i < d->n_inputs; i++) {
-        struct piece p = piece_of(d, i, unit);
+        struct msc_dataset_sample p = piece_of(d, i, unit);
         h = msc_hash_add_text(h, msc_dtype_name(msc_array_dtype(p.batch)));
-        for (int axis = p.skip; axis < msc_array_n_dims(p.batch); axis++) {
-            h = msc_hash_add_u64(h, (uint64_t)msc_array_dim(p.batch, axis));
+        for (int axis = 0; axis < msc_array_n_dims(p.batch); axis++) {
+            h = axis == p.axis ? h : msc_hash_add_u64(h, (uint64_t)msc_array_dim(p.batch, axis));
         }
-        h = msc_array_dtype(p.batch) == MSC_DTYPE_F32
-                ? hash_floats(h, (const float *)p.data, p.n_bytes / sizeof(float))
-                : msc_hash_add_bytes(h, p.data, p.n_bytes);
+        for (size_t k = 0; k < p.n_blocks; k++) {
+            const char *data = p.data ? p.data + k * p.stride : NULL;
+            h = msc_array_dtype(p.batch) == MSC_DTYPE_F32
+                    ? hash_floats(h, (const float *)data, p.n_bytes / sizeof(float))
+                    : msc_hash_add_bytes(h, data, p.n_bytes);
+        }
     }
     return h;
 }
@@ -87,15 +76,16 @@ bool msc_dataset_is_constant(const struct msc_dataset *d) {
 // True if all remaining units have the shapes of the first one.
 static bool are_shapes_equal(const struct msc_dataset *from, const size_t left[], size_t n) {
     for (size_t i = 0; i < from->n_inputs; i++) {
-        struct piece first = piece_of(from, i, left[0]);
-        int n_dims = msc_array_n_dims(first.batch) - first.skip;
+        struct msc_dataset_sample first = piece_of(from, i, left[0]);
         for (size_t u = 1; u < n; u++) {
-            struct piece p = piece_of(from, i, left[u]);
-            if (msc_array_n_dims(p.batch) - p.skip != n_dims ||
-                (n_dims > 0 &&
-                 memcmp(msc_array_dims(p.batch) + p.skip, msc_array_dims(first.batch) + p.skip,
-                        (size_t)n_dims * sizeof(int64_t)) != 0)) {
+            struct msc_dataset_sample p = piece_of(from, i, left[u]);
+            if (msc_array_n_dims(p.batch) != msc_array_n_dims(first.batch)) {
                 return false;
+            }
+            for (int k = 0; k < msc_array_n_dims(p.batch); k++) {
+                if (k != p.axis && msc_array_dim(p.batch, k) != msc_array_dim(first.batch, k)) {
+                    return false;
+                }
             }
         }
     }
@@ -106,21 +96,21 @@ static bool are_shapes_equal(const struct msc_dataset *from, const size_t left[]
 // single array.
 static enum msc_status join_units(struct msc_array **out, const struct msc_dataset *from,
                                   size_t input, const size_t left[], size_t n) {
-    struct piece first = piece_of(from, input, left[0]);
+    struct msc_dataset_sample first = piece_of(from, input, left[0]);
     int64_t dims[MSC_MAX_DIMS];
-    if (first.skip == 0) {
+    if (first.axis < 0) {
         *out = msc_array_retain(first.batch);
         return MSC_OK;
     }
     memcpy(dims, msc_array_dims(first.batch),
            (size_t)msc_array_n_dims(first.batch) * sizeof dims[0]);
-    dims[0] = (int64_t)n;
+    dims[first.axis] = (int64_t)n;
     MSC_TRY(
         msc_array_create(out, msc_array_dtype(first.batch), msc_array_n_dims(first.batch), dims));
-    char *to = msc_array_data(*out);
     for (size_t u = 0; u < n; u++) {
-        struct piece p = piece_of(from, input, left[u]);
-        memcpy(to + u * p.n_bytes, p.data, p.n_bytes);
+        struct msc_dataset_sample p = piece_of(from, input, left[u]);
+        msc_array_place(*out, (int64_t)u, p.batch, p.axis, (int64_t)(left[u] % (size_t)from->batch),
+                        1);
     }
     return MSC_OK;
 }
@@ -130,8 +120,10 @@ static enum msc_status fill_apart_input(struct msc_dataset *d, size_t i,
                                         size_t n) {
     const struct msc_dataset_input *source = &from->inputs[i];
     struct msc_dataset_input *input = &d->inputs[i];
-    *input = (struct msc_dataset_input){
-        .is_batched = source->is_batched, .form = source->form, .state = source->state};
+    *input = (struct msc_dataset_input){.is_batched = source->is_batched,
+                                        .axis = source->axis,
+                                        .form = source->form,
+                                        .state = source->state};
     input->name = msc_strdup(source->name);
     input->batches = msc_alloc_zero(d->n_batches, sizeof(input->batches[0]));
     MSC_TRY(MSC_ALLOCATED(input->name && input->batches));

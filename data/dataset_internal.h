@@ -7,7 +7,8 @@
 
 struct msc_dataset_input {
     char *name;
-    bool is_batched;
+    bool is_batched; // the batches hold samples along `axis`
+    int axis;
     enum msc_input_form form;
     const char *state;          // the output that feeds the input; NULL: not a state
     struct msc_array **batches; // [n_batches]
@@ -23,6 +24,18 @@ struct msc_dataset {
     bool is_sequence;         // the samples of a batch form a sequence
     struct msc_hash hash;
 };
+
+// One sample of an input: n_blocks pieces of n_bytes, `stride` bytes apart. The first piece is at
+// `data`. If the input is not batched, this is its whole batch.
+struct msc_dataset_sample {
+    const struct msc_array *batch;
+    int axis; // of the samples; -1: none
+    const char *data;
+    size_t n_blocks, n_bytes, stride;
+};
+// Sample `index` of batch `b`.
+struct msc_dataset_sample msc_dataset__sample(const struct msc_dataset *dataset, size_t input,
+                                              size_t b, int64_t index);
 
 // Hash of all samples and labels, once they are loaded.
 struct msc_hash msc_dataset__hash(const struct msc_dataset *dataset);

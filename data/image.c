@@ -167,7 +167,7 @@ enum msc_status msc_image__check(const struct msc_image_options *options,
             "in a .npz",
             folder, spec->name, msc_dtype_name(spec->dtype));
     }
-    if (spec->n_dims != 4 || (!spec->is_batched && spec->dims[0] != 1)) {
+    if (spec->n_dims != 4 || (spec->is_batched ? spec->axis != 0 : spec->dims[0] != 1)) {
         return MSC_FAIL(
             MSC_E_INVALID,
             "%s: input \"%s\" is %s, but images need 4 axes with the samples first; save "

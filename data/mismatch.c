@@ -4,6 +4,7 @@
 #include "data/number.h"
 
 #include <math.h>
+#include <string.h>
 
 void msc_range__scan(struct msc_range *out, const struct msc_array *array) {
     *out = (struct msc_range){0};
@@ -24,13 +25,14 @@ void msc_range__scan(struct msc_range *out, const struct msc_array *array) {
     }
 }
 
-static void write_dims(struct msc_str *text, int n_dims, const int64_t dims[],
-                       const char *samples_axis) {
+// The dim of `axis` is written as N. -1: there is none.
+static void write_dims(struct msc_str *text, int n_dims, const int64_t dims[], int axis) {
     msc_str_char(text, '[');
-    msc_str_append(text, samples_axis);
     for (int i = 0; i < n_dims; i++) {
-        msc_str_append(text, i > 0 || samples_axis[0] ? "," : "");
-        if (dims[i] < 0) {
+        msc_str_append(text, i > 0 ? "," : "");
+        if (i == axis) {
+            msc_str_char(text, 'N');
+        } else if (dims[i] < 0) {
             msc_str_append(text, "any");
         } else {
             msc_str_i64(text, dims[i]);
@@ -41,15 +43,17 @@ static void write_dims(struct msc_str *text, int n_dims, const int64_t dims[],
 
 static void write_expected(struct msc_str *text, const struct msc_input_spec *spec) {
     if (spec->n_dims > 0 && (spec->is_batched || spec->dims[0] == 1)) {
-        write_dims(text, spec->n_dims - 1, spec->dims + 1, "N");
+        write_dims(text, spec->n_dims, spec->dims, spec->is_batched ? spec->axis : 0);
     } else {
-        write_dims(text, spec->n_dims, spec->dims, "N");
+        int64_t dims[MSC_MAX_DIMS + 1] = {0};
+        memcpy(dims + 1, spec->dims, (size_t)spec->n_dims * sizeof dims[0]);
+        write_dims(text, spec->n_dims + 1, dims, 0);
     }
     msc_str_printf(text, " %s", msc_dtype_name(spec->dtype));
 }
 
 static void write_found(struct msc_str *text, const struct msc_array *array) {
-    write_dims(text, msc_array_n_dims(array), msc_array_dims(array), "");
+    write_dims(text, msc_array_n_dims(array), msc_array_dims(array), -1);
     msc_str_printf(text, " %s, ", msc_dtype_name(msc_array_dtype(array)));
     struct msc_range range;
     msc_range__scan(&range, array);
@@ -92,8 +96,23 @@ static bool fits_behind_first(const struct msc_input_spec *spec, const struct ms
     return fits;
 }
 
+// True if the array would fit if its first axis, which counts the samples, moved to the model's
+// axis of samples.
+static bool fits_moved(const struct msc_input_spec *spec, const struct msc_array *array) {
+    bool fits = spec->is_batched && spec->axis > 0 && msc_array_n_dims(array) == spec->n_dims;
+    for (int i = 0; fits && i < spec->n_dims; i++) {
+        int64_t found = i == spec->axis ? -1 : msc_array_dim(array, i < spec->axis ? i + 1 : i);
+        fits = i == spec->axis || spec->dims[i] < 0 || spec->dims[i] == found;
+    }
+    return fits;
+}
+
 static const char *find_fix(const struct msc_input_spec *spec, const struct msc_array *array) {
     enum msc_dtype found = msc_array_dtype(array);
+    if (fits_moved(spec, array)) {
+        return "put the samples on the model's own axis, which is not the first, with "
+               "numpy.moveaxis";
+    }
     bool fits = fits_transposed(spec, array, (const int[]){0, 1, 2, 3});
     if (!fits && fits_transposed(spec, array, (const int[]){0, 3, 1, 2})) {
         return "put the channels first with array.transpose(0, 3, 1, 2), and use the type and "

@@ -7,9 +7,10 @@
 #include <inttypes.h>
 #include <string.h>
 
-static bool dims_fit(int n_dims, const int64_t expected[], const int64_t found[]) {
+// Do all dims fit, except the one of `skip`? -1: none is skipped.
+static bool dims_fit(int n_dims, const int64_t expected[], const int64_t found[], int skip) {
     for (int i = 0; i < n_dims; i++) {
-        if (expected[i] >= 0 && expected[i] != found[i]) {
+        if (i != skip && expected[i] >= 0 && expected[i] != found[i]) {
             return false;
         }
     }
@@ -23,20 +24,20 @@ static bool find_form(enum msc_samples_form *out, const struct msc_input_spec *s
     const int64_t *dims = msc_array_dims(array);
     if (spec->state && n_dims == spec->n_dims) { // a single value for all sequences
         *out = MSC_SAMPLES_SHARED;
-        return dims_fit(n_dims, spec->dims, dims);
+        return dims_fit(n_dims, spec->dims, dims, -1);
     }
     bool has_rows = spec->n_dims > 0 && (spec->is_batched || spec->dims[0] == 1);
     if (n_dims == spec->n_dims && has_rows) {
         *out = MSC_SAMPLES_ROWS;
-        return dims_fit(n_dims - 1, spec->dims + 1, dims + 1);
+        return dims_fit(n_dims, spec->dims, dims, spec->is_batched ? spec->axis : 0);
     }
     if (n_dims == spec->n_dims && !spec->is_batched) {
         *out = MSC_SAMPLES_SHARED;
-        return dims_fit(n_dims, spec->dims, dims);
+        return dims_fit(n_dims, spec->dims, dims, -1);
     }
     if (n_dims == spec->n_dims + 1 && !spec->is_batched) {
         *out = MSC_SAMPLES_STACKED;
-        return dims_fit(spec->n_dims, spec->dims, dims + 1);
+        return dims_fit(spec->n_dims, spec->dims, dims + 1, -1);
     }
     return false;
 }
@@ -47,9 +48,9 @@ static bool part_fits(const struct msc_input_spec *spec, const struct msc_array 
     }
     const int64_t *dims = msc_array_dims(array);
     if (!spec->is_batched) {
-        return dims_fit(spec->n_dims, spec->dims, dims);
+        return dims_fit(spec->n_dims, spec->dims, dims, -1);
     }
-    return spec->n_dims > 0 && dims[0] == 1 && dims_fit(spec->n_dims - 1, spec->dims + 1, dims + 1);
+    return dims[spec->axis] == 1 && dims_fit(spec->n_dims, spec->dims, dims, spec->axis);
 }
 
 static enum msc_status check_values(const struct msc_array *converted,
@@ -95,7 +96,8 @@ enum msc_status msc_samples__from_array(struct msc_samples *out, const struct ms
         return msc_mismatch__fail(spec, array, place, NULL);
     }
     MSC_TRY(add_array(out, spec, array, place));
-    out->n = out->form == MSC_SAMPLES_SHARED ? 1 : msc_array_dim(array, 0);
+    out->axis = out->form == MSC_SAMPLES_ROWS && spec->is_batched ? spec->axis : 0;
+    out->n = out->form == MSC_SAMPLES_SHARED ? 1 : msc_array_dim(array, out->axis);
     return MSC_OK;
 }
 
@@ -103,6 +105,7 @@ enum msc_status msc_samples__add_part(struct msc_samples *samples,
                                       const struct msc_input_spec *spec,
                                       const struct msc_array *array, const char *place) {
     samples->form = MSC_SAMPLES_PARTS;
+    samples->axis = spec->is_batched ? spec->axis : 0;
     if (!part_fits(spec, array)) {
         return msc_mismatch__fail(spec, array, place, NULL);
     }
@@ -127,10 +130,11 @@ static enum msc_status unstack(struct msc_array **out, const struct msc_array *a
                                  data ? data + (size_t)i * sample_bytes : NULL);
 }
 
-// Joins parts of equal shape along the first axis.
-static enum msc_status join_parts(struct msc_array **out, struct msc_array *const parts[],
+// Joins parts of equal shape along the axis of samples.
+static enum msc_status join_parts(struct msc_array **out, const struct msc_samples *samples,
                                   int64_t first, int64_t count, const struct msc_input_spec *spec,
                                   const char *place) {
+    struct msc_array *const *parts = samples->arrays;
     const struct msc_array *model = parts[first];
     int n_dims = msc_array_n_dims(model);
     int64_t dims[MSC_MAX_DIMS];
@@ -146,12 +150,10 @@ static enum msc_status join_parts(struct msc_array **out, struct msc_array *cons
                             msc_dims_format(b, n_dims, msc_array_dims(parts[i])));
         }
     }
-    dims[0] = count;
+    dims[samples->axis] = count;
     MSC_TRY(msc_array_create(out, msc_array_dtype(model), n_dims, dims));
-    size_t part_bytes = msc_array_n_bytes(model);
-    for (int64_t i = 0; i < count && part_bytes > 0; i++) {
-        memcpy((char *)msc_array_data(*out) + (size_t)i * part_bytes,
-               msc_array_data(parts[first + i]), part_bytes);
+    for (int64_t i = 0; i < count; i++) {
+        msc_array_place(*out, i, parts[first + i], samples->axis, 0, 1);
     }
     return MSC_OK;
 }
@@ -161,7 +163,7 @@ enum msc_status msc_samples__batch(struct msc_array **out, const struct msc_samp
                                    const char *place) {
     switch (samples->form) {
     case MSC_SAMPLES_ROWS:
-        return msc_array_rows(out, samples->arrays[0], first, count);
+        return msc_array_slice(out, samples->arrays[0], samples->axis, first, count);
     case MSC_SAMPLES_STACKED:
         assert(count == 1);
         return unstack(out, samples->arrays[0], first);
@@ -175,7 +177,7 @@ enum msc_status msc_samples__batch(struct msc_array **out, const struct msc_samp
         *out = msc_array_retain(samples->arrays[first]);
         return MSC_OK;
     }
-    return join_parts(out, samples->arrays, first, count, spec, place);
+    return join_parts(out, samples, first, count, spec, place);
 }
 
 // ---- Sequences --------------------------------------------------------------------------------

@@ -6,7 +6,7 @@
 #include "data/dataset.h"
 
 enum msc_samples_form {
-    MSC_SAMPLES_ROWS,    // one array; sample i is row i and keeps a first axis of 1
+    MSC_SAMPLES_ROWS,    // one array; sample i is index i of `axis`, which stays with length 1
     MSC_SAMPLES_STACKED, // one array; sample i is row i without the first axis
     MSC_SAMPLES_SHARED,  // one array shared by all samples
     MSC_SAMPLES_PARTS,   // one array per sample; shapes may differ
@@ -14,6 +14,7 @@ enum msc_samples_form {
 
 struct msc_samples {
     enum msc_samples_form form;
+    int axis;  // of the samples, in rows and in joined parts
     int64_t n; // 1 if shared
     struct msc_array **arrays;
     size_t n_arrays, capacity;

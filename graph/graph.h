@@ -268,7 +268,8 @@ struct msc_binding {
     int64_t value;
 };
 // The symbol for the number of samples: the first symbolic length among the first dimensions of the
-// inputs. MSC_NO_ID if there is none.
+// inputs. If an input lacks this symbol, but all have the symbol for the number of sequences of a
+// recurrent joint, it is that one. MSC_NO_ID if there is none.
 int32_t msc_graph_sample_symbol(const struct msc_graph *g);
 // Lists the names that can be bound: symbols that are lengths of inputs, and inputs that hold one
 // integer. The list is in the arena; the graph owns the names.

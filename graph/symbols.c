@@ -1,12 +1,44 @@
-// Lists the names that can be bound to numbers: symbolic lengths of inputs, and inputs of one
-// integer, which may select a branch.
+// Symbolic lengths of inputs: the symbol that counts samples, and the names that can be bound to
+// numbers, which include inputs of one integer, as these may select a branch.
 #include "graph/graph_internal.h"
 
 #include "base/str.h"
 
 #include <string.h>
 
-int32_t msc_graph_sample_symbol(const struct msc_graph *g) {
+// ---- Samples ----------------------------------------------------------------------------------
+
+// True if each input with dims has this symbol as a length.
+static bool is_in_all_inputs(const struct msc_graph *g, int32_t prim) {
+    for (int32_t i = 0; i < g->n_inputs; i++) {
+        const struct msc_tensor *t = &g->tensors[g->inputs[i]]->tensor;
+        bool is_in = t->n_dims == 0;
+        for (int d = 0; d < t->n_dims; d++) {
+            is_in = is_in || (t->dims[d] < 0 && t->prims[d] == prim);
+        }
+        if (!is_in) {
+            return false;
+        }
+    }
+    return true;
+}
+
+// The number of sequences of the first recurrent joint, if it is a symbol. Else MSC_NO_ID.
+static int32_t symbol_of_sequences(const struct msc_graph *g) {
+    for (int32_t i = 0; i < msc_graph_n_joints(g); i++) {
+        const struct msc_joint *j = msc_graph_joint(g, i);
+        int64_t layout;
+        if ((j->op == MSC_OP_RNN || j->op == MSC_OP_GRU || j->op == MSC_OP_LSTM) &&
+            msc_joint_attr_i64(j, "layout", &layout)) {
+            const struct msc_tensor *x = msc_graph_tensor(g, j->operands[0]);
+            int axis = layout == 0 ? 1 : 0;
+            return x->n_dims == 3 && x->dims[axis] < 0 ? x->prims[axis] : MSC_NO_ID;
+        }
+    }
+    return MSC_NO_ID;
+}
+
+static int32_t first_symbol(const struct msc_graph *g) {
     for (int32_t i = 0; i < g->n_inputs; i++) {
         const struct msc_tensor *t = &g->tensors[g->inputs[i]]->tensor;
         if (t->n_dims > 0 && t->dims[0] < 0) {
@@ -15,6 +47,18 @@ int32_t msc_graph_sample_symbol(const struct msc_graph *g) {
     }
     return MSC_NO_ID;
 }
+
+// A recurrent network with the steps first has the samples on the second axis, in its states too.
+int32_t msc_graph_sample_symbol(const struct msc_graph *g) {
+    int32_t symbol = first_symbol(g);
+    if (g->n_inputs > 1 && (symbol == MSC_NO_ID || !is_in_all_inputs(g, symbol))) {
+        int32_t sequences = symbol_of_sequences(g);
+        symbol = sequences != MSC_NO_ID && is_in_all_inputs(g, sequences) ? sequences : symbol;
+    }
+    return symbol;
+}
+
+// ---- Names that can be bound ------------------------------------------------------------------
 
 static bool is_length(const struct msc_graph *g, int32_t prim) {
     const struct msc_prim *p = g->prims[prim];

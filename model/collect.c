@@ -160,7 +160,8 @@ static enum msc_status drop_constants(struct collecting *c) {
 static int32_t sample_symbol(const struct msc_model *m) {
     for (size_t i = 0; i < m->n_inputs; i++) {
         if (m->specs[i].is_batched) {
-            return msc_graph_tensor(m->graph, msc_graph_input(m->graph, (int32_t)i))->prims[0];
+            return msc_graph_tensor(m->graph, msc_graph_input(m->graph, (int32_t)i))
+                ->prims[m->specs[i].axis];
         }
     }
     return MSC_NO_ID;

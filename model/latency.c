@@ -11,7 +11,7 @@ static enum msc_status random_array(struct msc_array **out, const struct msc_inp
     struct msc_array *values = NULL;
     bool is_byte = msc_dtype_is_integer(spec->dtype) && msc_dtype_bytes(spec->dtype) == 1;
     for (int k = 0; k < spec->n_dims; k++) {
-        int64_t open_length = k == 0 && spec->is_batched ? batch : 1;
+        int64_t open_length = spec->is_batched && k == spec->axis ? batch : 1;
         dims[k] = spec->dims[k] < 0 ? open_length : spec->dims[k];
     }
     MSC_TRY(msc_array_create(&values, MSC_DTYPE_F32, spec->n_dims, dims));

@@ -28,11 +28,9 @@ static const struct msc_tensor *input_tensor(const struct msc_model *m, size_t i
 
 static enum msc_status make_specs(struct msc_model *m) {
     const struct msc_graph *g = m->graph;
-    int32_t symbol = msc_graph_sample_symbol(g);
     m->n_inputs = (size_t)msc_graph_n_inputs(g);
     m->specs = msc_arena_array(&m->arena, m->n_inputs + 1, sizeof m->specs[0]);
     MSC_TRY(MSC_ALLOCATED(m->specs));
-    m->is_batched = m->n_inputs > 0;
     for (size_t i = 0; i < m->n_inputs; i++) {
         const struct msc_tensor *t = input_tensor(m, i);
         struct msc_input_spec *spec = &m->specs[i];
@@ -43,9 +41,8 @@ static enum msc_status make_specs(struct msc_model *m) {
                             : MSC_DTYPE_NONE;
         spec->n_dims = t->n_dims;
         memcpy(spec->dims, t->dims, sizeof spec->dims);
-        spec->is_batched = t->n_dims > 0 && t->dims[0] < 0 && t->prims[0] == symbol;
-        m->is_batched = m->is_batched && spec->is_batched;
     }
+    msc_model__find_symbol_axes(m);
     return MSC_OK;
 }
 
@@ -58,7 +55,7 @@ static bool bind_symbol(struct msc_model *m, int32_t prim, int64_t value) {
         for (int k = 0; k < t->n_dims; k++) {
             if (t->dims[k] < 0 && t->prims[k] == prim) {
                 m->specs[i].dims[k] = value;
-                m->specs[i].is_batched = m->specs[i].is_batched && k > 0;
+                m->specs[i].is_batched = m->specs[i].is_batched && k != m->specs[i].axis;
                 is_used = true;
             }
         }
@@ -66,11 +63,22 @@ static bool bind_symbol(struct msc_model *m, int32_t prim, int64_t value) {
     return is_used;
 }
 
+// Do all inputs count samples? `first`: only along their first axes.
+static bool are_batched(const struct msc_model *m, bool first) {
+    bool are = m->n_inputs > 0;
+    for (size_t i = 0; i < m->n_inputs; i++) {
+        are = are && m->specs[i].is_batched && (!first || m->specs[i].axis == 0);
+    }
+    return are;
+}
+
 static enum msc_status bind_all(struct msc_model *m, const struct msc_model_options *o) {
     int32_t samples = msc_graph_sample_symbol(m->graph);
+    // If samples are not first in a state, the symbol may be bound to run them one by one.
+    bool is_first = are_batched(m, true);
     for (size_t i = 0; i < o->n_bindings; i++) {
         int32_t prim = msc_graph_find_prim(m->graph, o->bindings[i].symbol);
-        if (prim != MSC_NO_ID && prim == samples && m->is_batched) {
+        if (prim != MSC_NO_ID && prim == samples && is_first) {
             return MSC_FAIL(
                 MSC_E_INVALID,
                 "%s: bind: \"%s\" counts samples and cannot be bound; set dataset.batch "
@@ -181,6 +189,8 @@ enum msc_status msc_model_open(struct msc_model **out, const char *path,
     if (!is_bound) {
         MSC_TRY_OUT(bind_all(m, options));
     }
+    msc_model__find_equal_axes(m);
+    m->is_batched = are_batched(m, false);
     MSC_TRY_OUT(open_backend(m, options));
     msc_log(m->log, MSC_LOG_DEBUG, "%s: %d joints, numerics %s", path,
             (int)msc_graph_n_joints(m->graph), msc_model_numerics(m));
@@ -220,7 +230,7 @@ static enum msc_status largest_activation(double *out, const struct msc_model *m
     for (size_t i = 0; i < m->n_inputs; i++) {
         shapes[i].n_dims = m->specs[i].n_dims;
         for (int k = 0; k < m->specs[i].n_dims; k++) {
-            bool is_samples = k == 0 && m->specs[i].is_batched;
+            bool is_samples = m->specs[i].is_batched && k == m->specs[i].axis;
             shapes[i].dims[k] = is_samples ? 1 : m->specs[i].dims[k];
             if (shapes[i].dims[k] < 0) {
                 return MSC_OK;
@@ -252,6 +262,10 @@ static struct msc_input_spec *model_find_spec(struct msc_model *m, const char *n
 
 enum msc_status msc_model_set_states(struct msc_model *m, const struct msc_config_state states[],
                                      size_t n) {
+    // In a sequence, only samples along the first axis are chunks without a further axis.
+    for (size_t i = 0; n > 0 && i < m->n_inputs; i++) {
+        m->specs[i].is_batched = m->specs[i].is_batched && m->specs[i].axis == 0;
+    }
     for (size_t i = 0; i < n; i++) {
         struct msc_input_spec *spec = model_find_spec(m, states[i].input);
         if (!spec) {

@@ -14,6 +14,10 @@ static inline const char *msc_model__input_name(const struct msc_graph *g,
 // Takes a reference to a split graph in the model's own types, widened unless `keeps_types`.
 enum msc_status msc_model__set_graph(struct msc_model *m, const struct msc_graph *g,
                                      bool keeps_types);
+// sample_axes.c: sets `is_batched` and `axis` of the specs by the symbol for the number of samples.
+void msc_model__find_symbol_axes(struct msc_model *m);
+// Sets them of further inputs: those with an open length that must equal the number of samples.
+void msc_model__find_equal_axes(struct msc_model *m);
 // If every sample of the datasets (`more` may be NULL) takes the same branch, replaces all branches
 // by the joints of that branch.
 enum msc_status msc_model__take_branches(struct msc_model *m, const struct msc_dataset *data,

@@ -88,8 +88,11 @@ static enum msc_status model_check_inputs(struct msc_dataset **out, const struct
                                               (const int64_t[]){1}, msc_array_data(in)));
         } else {
             arrays[i] = msc_array_retain(in);
-            batch = m->specs[i].is_batched && msc_array_dim(in, 0) > batch ? msc_array_dim(in, 0)
-                                                                           : batch;
+            const struct msc_input_spec *spec = &m->specs[i];
+            int64_t n = spec->is_batched && msc_array_n_dims(in) == spec->n_dims
+                            ? msc_array_dim(in, spec->axis)
+                            : 1;
+            batch = n > batch ? n : batch;
         }
     }
     batch = run->is_sequence ? 0 : batch;

@@ -1,6 +1,7 @@
 #include "model/runtime_samples.h"
 
 #include "data/npy.h"
+#include "graph/graph.h"
 
 #include <string.h>
 
@@ -9,7 +10,7 @@ struct span {
     size_t first, end;
 };
 
-// True if the first axis of the input counts samples.
+// True if an axis of the input counts samples.
 static bool has_rows(const struct msc_input_spec *spec) {
     return spec->is_batched;
 }
@@ -20,12 +21,14 @@ static bool can_follow(const struct msc_dataset *d, const struct msc_input_spec 
     for (size_t i = 0; i < msc_dataset_n_inputs(d); i++) {
         const struct msc_array *x = msc_dataset_batch(d, a, i);
         const struct msc_array *y = msc_dataset_batch(d, b, i);
-        int first = has_rows(&specs[i]) ? 1 : 0;
-        int n = msc_array_n_dims(x) - first;
-        if (msc_array_n_dims(y) - first != n ||
-            (n > 0 && memcmp(msc_array_dims(x) + first, msc_array_dims(y) + first,
-                             (size_t)n * sizeof(int64_t)) != 0)) {
+        if (msc_array_n_dims(y) != msc_array_n_dims(x)) {
             return false;
+        }
+        for (int k = 0; k < msc_array_n_dims(x); k++) {
+            bool is_samples = has_rows(&specs[i]) && k == specs[i].axis;
+            if (!is_samples && msc_array_dim(x, k) != msc_array_dim(y, k)) {
+                return false;
+            }
         }
     }
     return true;
@@ -51,9 +54,10 @@ static enum msc_status join_batches(struct msc_array **out, const struct msc_dat
     int64_t dims[MSC_MAX_DIMS + 1];
     int n_dims = msc_array_n_dims(first);
     int n_new = has_rows(spec) ? 0 : 1;
-    int64_t n_rows = 0;
+    int axis = n_new ? 0 : spec->axis;
+    int64_t n_rows = 0, at = 0;
     for (size_t b = span.first; b < span.end; b++) {
-        n_rows += n_new ? 1 : msc_array_dim(msc_dataset_batch(d, b, input), 0);
+        n_rows += n_new ? 1 : msc_array_dim(msc_dataset_batch(d, b, input), axis);
     }
     if (n_dims + n_new > MSC_MAX_DIMS) {
         return MSC_FAIL(MSC_E_UNSUPPORTED, "input %s has too many dimensions for a list of samples",
@@ -62,13 +66,19 @@ static enum msc_status join_batches(struct msc_array **out, const struct msc_dat
     for (int i = 0; i < n_dims; i++) {
         dims[n_new + i] = msc_array_dims(first)[i];
     }
-    dims[0] = n_rows;
+    dims[axis] = n_rows;
     MSC_TRY(msc_array_create(out, msc_array_dtype(first), n_dims + n_new, dims));
     char *to = msc_array_data(*out);
     for (size_t b = span.first; b < span.end; b++) {
         const struct msc_array *part = msc_dataset_batch(d, b, input);
-        memcpy(to, msc_array_data(part), msc_array_n_bytes(part));
-        to += msc_array_n_bytes(part);
+        if (n_new) {
+            memcpy(to, msc_array_data(part), msc_array_n_bytes(part));
+            to += msc_array_n_bytes(part);
+        } else {
+            int64_t n = msc_array_dim(part, axis);
+            msc_array_place(*out, at, part, axis, 0, n);
+            at += n;
+        }
     }
     return MSC_OK;
 }
@@ -109,12 +119,21 @@ static enum msc_status write_next(struct msc_runtime_samples *out, struct msc_ar
 }
 
 static enum msc_status begin_samples(struct msc_runtime_samples *out, struct msc_arena *arena,
-                                     const struct msc_dataset *d, size_t most) {
+                                     const struct msc_dataset *d,
+                                     const struct msc_input_spec specs[], size_t most) {
+    size_t n_inputs = msc_dataset_n_inputs(d);
     *out = (struct msc_runtime_samples){
         .paths = msc_arena_array(arena, most, sizeof out->paths[0]),
         .batch = msc_dataset_batch_size(d),
+        .axes = msc_arena_array(arena, n_inputs + 1, sizeof out->axes[0]),
     };
-    return MSC_ALLOCATED(out->paths);
+    MSC_TRY(MSC_ALLOCATED(out->paths && out->axes));
+    for (size_t i = 0; i < n_inputs && !msc_dataset_is_sequence(d); i++) {
+        if (has_rows(&specs[i])) {
+            out->axes[out->n_axes++] = (struct msc_binding){specs[i].name, specs[i].axis};
+        }
+    }
+    return MSC_OK;
 }
 
 enum msc_status msc_runtime_samples_write(struct msc_runtime_samples *out, struct msc_arena *arena,
@@ -122,7 +141,7 @@ enum msc_status msc_runtime_samples_write(struct msc_runtime_samples *out, struc
                                           const struct msc_input_spec specs[], const char *folder,
                                           const char *name) {
     size_t n_batches = msc_dataset_n_batches(dataset);
-    MSC_TRY(begin_samples(out, arena, dataset, n_batches));
+    MSC_TRY(begin_samples(out, arena, dataset, specs, n_batches));
     for (struct span span = {0, 0}; span.end < n_batches;) {
         span = next_span(dataset, specs, span.end);
         MSC_TRY(write_next(out, arena, dataset, specs, folder, name, span));
@@ -135,6 +154,6 @@ enum msc_status msc_runtime_samples_write_first(struct msc_runtime_samples *out,
                                                 const struct msc_dataset *dataset,
                                                 const struct msc_input_spec specs[],
                                                 const char *folder, const char *name) {
-    MSC_TRY(begin_samples(out, arena, dataset, 1));
+    MSC_TRY(begin_samples(out, arena, dataset, specs, 1));
     return write_next(out, arena, dataset, specs, folder, name, (struct span){0, 1});
 }

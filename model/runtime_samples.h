@@ -14,7 +14,9 @@
 struct msc_runtime_samples {
     const char **paths; // in the arena; several files if the shapes of samples differ
     size_t n;
-    int64_t batch; // samples of one run
+    int64_t batch;            // samples of one run
+    struct msc_binding *axes; // [n_axes] by input, the axis of samples; none for sequences
+    size_t n_axes;
 };
 
 // Writes FOLDER/NAME_0.npz and so on. Sequences are not supported, since other runtimes do not pass

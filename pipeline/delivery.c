@@ -152,6 +152,8 @@ static void fill_job(struct msc_runtime_job *job, const struct msc_delivery *d,
     job->n_threads = d->options.n_threads;
     job->n_rounds = d->options.n_rounds;
     job->batch = samples->batch;
+    job->axes = samples->axes;
+    job->n_axes = samples->n_axes;
     job->inputs = samples->paths[0];
 }
 

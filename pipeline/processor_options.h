@@ -80,7 +80,10 @@ struct msc_processor_options {
     // time for all remaining steps; NaN: unknown.
     void (*measuring)(void *payload, const struct msc_config_entry *entry, const char *what,
                       double left_s);
-    void *payload;
+    // Optional: the environment's preparation (`preparing` in env/api/env.h).
+    void (*preparing)(void *payload, const char *what, double part);
+    void *preparing_payload;
+    void *payload;       // of `progress` and `measuring`
     bool shows_progress; // the callbacks show progress, so progress lines go only to the log file
 };
 

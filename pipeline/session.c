@@ -89,6 +89,8 @@ static void fill_host(struct msc_env_host *host, const struct msc_session *s) {
     host->folder = s->entry->folder;
     host->log = s->setup->log;
     host->cancel = s->setup->options.cancel;
+    host->preparing = s->setup->options.preparing;
+    host->preparing_payload = s->setup->options.preparing_payload;
 }
 
 // A record keeps its rungs, even if they were defaults and the defaults have changed.

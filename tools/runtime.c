@@ -289,12 +289,13 @@ enum msc_status msc_runtime_find(const struct msc_runtime_found **out,
 
 // ---- Jobs -------------------------------------------------------------------------------------
 
-static enum msc_status add_lengths(cJSON *request, const struct msc_runtime_job *job) {
-    cJSON *lengths = cJSON_CreateObject();
-    MSC_TRY(msc_json_add(request, "lengths", lengths));
-    for (size_t i = 0; i < job->n_bindings; i++) {
-        MSC_TRY(
-            msc_json_add_number(lengths, job->bindings[i].symbol, (double)job->bindings[i].value));
+// Adds an object of numbers by name.
+static enum msc_status add_numbers(cJSON *request, const char *key,
+                                   const struct msc_binding numbers[], size_t n) {
+    cJSON *object = cJSON_CreateObject();
+    MSC_TRY(msc_json_add(request, key, object));
+    for (size_t i = 0; i < n; i++) {
+        MSC_TRY(msc_json_add_number(object, numbers[i].symbol, (double)numbers[i].value));
     }
     return MSC_OK;
 }
@@ -308,8 +309,10 @@ static enum msc_status job_request(cJSON **out, const struct msc_runtime_job *jo
     MSC_TRY_OUT(msc_json_add_number(request, "batch", (double)job->batch));
     if (job->inputs) {
         MSC_TRY_OUT(msc_json_add_text(request, "inputs", job->inputs));
+        MSC_TRY_OUT(job->n_axes > 0 ? add_numbers(request, "axes", job->axes, job->n_axes)
+                                    : MSC_OK);
     } else {
-        MSC_TRY_OUT(add_lengths(request, job));
+        MSC_TRY_OUT(add_numbers(request, "lengths", job->bindings, job->n_bindings));
     }
     *out = request;
     request = NULL;

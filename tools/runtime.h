@@ -71,6 +71,8 @@ struct msc_runtime_job {
     size_t n_models;
     const char *inputs; // .npz of the inputs' samples (data/dataset.h); NULL: random inputs
     int64_t batch;      // samples per run, if the model accepts any number
+    const struct msc_binding *axes;     // the axis of samples of each input that has one; none: the
+    size_t n_axes;                      // program finds them by the lengths' names
     const struct msc_binding *bindings; // lengths of random inputs' symbolic axes; default 1
     size_t n_bindings;
     int n_threads;

@@ -67,6 +67,10 @@ struct msc_env_host {
     const char *folder;
     const struct msc_log *log;
     const struct msc_cancel *cancel;
+    // Optional: what is prepared before the first trial, and about which part of all of it is done
+    // (0 to 1). Called after the first part of each step, then at most once a second.
+    void (*preparing)(void *payload, const char *what, double part);
+    void *preparing_payload;
 };
 
 enum {

@@ -9,6 +9,7 @@
 #include "data/safetensors.h"
 #include "env/whole.h"
 
+#include <stdio.h>
 #include <string.h>
 
 enum { MOST_NAMES = 4 }; // tensors named in a message
@@ -18,12 +19,36 @@ enum { MOST_NAMES = 4 }; // tensors named in a message
 struct progress {
     const struct msc_log *log;
     const struct msc_cancel *cancel;
+    const struct msc_env_host *host;
     enum msc_quantizer_stage stage; // MSC_N_STAGES: none yet
     double stage_s[MSC_N_STAGES];   // seconds that each stage has taken
     double now_s, told_s;           // time of the last call, and of the last line logged
+    double host_told_s;             // time of the last call of the host's `preparing`
 };
 
 #define SECONDS_BETWEEN_LINES 5.0
+#define SECONDS_BETWEEN_CALLS 1.0
+
+// Tells the host what is prepared. The stages' shares of the time are estimates.
+static void tell_host(struct progress *p, enum msc_quantizer_stage stage, size_t done, size_t all) {
+    static const struct {
+        const char *what;
+        double begin, end; // parts of the whole preparation
+    } rows[MSC_N_STAGES] = {[MSC_STAGE_PASSES] = {"values of tensors", 0.0, 0.3},
+                            [MSC_STAGE_RANGES] = {"ranges", 0.3, 0.4},
+                            [MSC_STAGE_MOMENTS] = {"second moments of inputs", 0.4, 0.7},
+                            [MSC_STAGE_INTEGERS] = {"rounded weights", 0.7, 1.0}};
+    char what[80];
+    bool is_due = stage != p->stage || p->now_s - p->host_told_s >= SECONDS_BETWEEN_CALLS;
+    if (!p->host->preparing || !is_due || all == 0) {
+        return;
+    }
+    p->host_told_s = p->now_s;
+    snprintf(what, sizeof what, "%s, %zu of %zu", rows[stage].what, done, all);
+    p->host->preparing(p->host->preparing_payload, what,
+                       rows[stage].begin +
+                           (rows[stage].end - rows[stage].begin) * (double)done / (double)all);
+}
 
 static void tell_stage(void *payload, enum msc_quantizer_stage stage, size_t done, size_t all) {
     static const char *const names[MSC_N_STAGES] = {
@@ -34,8 +59,9 @@ static void tell_stage(void *payload, enum msc_quantizer_stage stage, size_t don
     struct progress *p = payload;
     double now_s = msc_clock_seconds();
     p->stage_s[stage] += stage == p->stage ? now_s - p->now_s : 0;
-    p->stage = stage;
     p->now_s = now_s;
+    tell_host(p, stage, done, all);
+    p->stage = stage;
     msc_cancel_beat(p->cancel); // a large weight takes long, so signal progress
     if (now_s - p->told_s < SECONDS_BETWEEN_LINES || done == 0) {
         return;
@@ -131,8 +157,11 @@ static enum msc_status calibrate(struct msc_env *env, struct msc_quantize *z) {
     const struct msc_env_host *host = msc_env_host(env);
     struct msc_array_log *kept = NULL;
     double now_s = msc_clock_seconds();
-    struct progress progress = {
-        .log = host->log, .cancel = host->cancel, .stage = MSC_N_STAGES, .told_s = now_s};
+    struct progress progress = {.log = host->log,
+                                .cancel = host->cancel,
+                                .host = host,
+                                .stage = MSC_N_STAGES,
+                                .told_s = now_s};
     MSC_TRY(msc_quantize_kept_open(&kept, env, z));
     enum msc_status status = observe(env, z, &kept, &progress);
     const struct msc_quantizer_rounding rounding = {.memory_bytes = host->memory_bytes / 4,

@@ -27,10 +27,10 @@ static double work_of(const struct msc_quick *q, enum msc_quick_stage stage) {
     return is_done ? units_of[stage] : 0;
 }
 
-void msc_quick__tell(struct msc_quick *q, enum msc_quick_stage stage, size_t n_done, size_t n) {
+// `part`: of the stage, 0 to 1.
+static void tell(struct msc_quick *q, enum msc_quick_stage stage, double part, const char *text) {
     const struct msc_processor_options *host = &q->options->host;
     double done = 0, all = 0, now_s = msc_clock_seconds();
-    char text[80];
     if (!host->measuring) {
         return;
     }
@@ -39,9 +39,18 @@ void msc_quick__tell(struct msc_quick *q, enum msc_quick_stage stage, size_t n_d
         all += work;
         done += i < (int)stage ? work : 0;
     }
-    done += n > 0 ? work_of(q, stage) * (double)n_done / (double)n : 0;
+    done += work_of(q, stage) * part;
     q->began_s = q->began_s > 0 ? q->began_s : now_s;
-    snprintf(text, sizeof text, n > 0 ? "%s, %zu of %zu" : "%s", names[stage], n_done, n);
     host->measuring(host->payload, &q->setup->config->entries[q->setup->first], text,
                     done > 0 ? (now_s - q->began_s) * (all - done) / done : NAN);
+}
+
+void msc_quick__tell(struct msc_quick *q, enum msc_quick_stage stage, size_t n_done, size_t n) {
+    char text[80];
+    snprintf(text, sizeof text, n > 0 ? "%s, %zu of %zu" : "%s", names[stage], n_done, n);
+    tell(q, stage, n > 0 ? (double)n_done / (double)n : 0, text);
+}
+
+void msc_quick__tell_preparing(void *payload, const char *what, double part) {
+    tell(payload, MSC_QUICK_PREPARE, part, what);
 }

@@ -20,6 +20,8 @@ static enum msc_status open_setup(struct msc_quick *q) {
     MSC_TRY(msc_quick__make_config(&config, q->options, q->effort));
     o.is_dry_run = true; // together with `restart`: ignores any existing record
     o.restart = true;
+    o.preparing = msc_quick__tell_preparing;
+    o.preparing_payload = q;
     return msc_setup_create(&q->setup, config, &o);
 }
 

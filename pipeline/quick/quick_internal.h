@@ -125,6 +125,8 @@ void msc_quick__put_first(struct msc_quick *q, size_t i);
 // progress.c: tells the caller's callback that n_done of n parts of a stage are done, and the time
 // left. n 0: the parts are not counted.
 void msc_quick__tell(struct msc_quick *q, enum msc_quick_stage stage, size_t n_done, size_t n);
+// The same for a step of the stage PREPARE. `payload` is a msc_quick.
+void msc_quick__tell_preparing(void *payload, const char *what, double part);
 
 // floats.c: the most tasks, of n_tasks, that may be left float.
 size_t msc_quick__most_float(const struct msc_quick *q, size_t n_tasks);

@@ -243,6 +243,81 @@ static void test_data_dataset__static_inputs_of_any_shape(void **state) {
     }
 }
 
+// Samples on axis 1, as the state of a recurrent layer has them. The values of sample i are those of
+// column i, whatever the batch: the array is x[d0][i][d2] = 100 d0 + 10 i + d2.
+static struct msc_array *columns(int64_t n) {
+    struct msc_array *a = NULL;
+    assert_int_equal(msc_array_create(&a, MSC_DTYPE_F32, 3, (const int64_t[]){2, n, 3}), MSC_OK);
+    for (int64_t i = 0; i < 6 * n; i++) {
+        ((float *)msc_array_data(a))[i] = (float)(100 * (i / (3 * n)) + 10 * (i / 3 % n) + i % 3);
+    }
+    return a;
+}
+
+static void check_columns(const struct msc_array *batch, int64_t first, int64_t n) {
+    const int64_t dims[] = {2, n, 3};
+    assert_int_equal(msc_array_n_dims(batch), 3);
+    assert_memory_equal(msc_array_dims(batch), dims, sizeof dims);
+    for (int64_t i = 0; i < 6 * n; i++) {
+        double expected = (double)(100 * (i / (3 * n)) + 10 * (first + i / 3 % n) + i % 3);
+        assert_true(msc_array_get_double(batch, i) == expected);
+    }
+}
+
+static void test_data_dataset__samples_on_another_axis(void **state) {
+    (void)state;
+    const struct msc_input_spec spec[] = {batched,
+                                          {.name = "h0",
+                                           .dtype = MSC_DTYPE_F32,
+                                           .n_dims = 3,
+                                           .dims = {2, -1, 3},
+                                           .is_batched = true,
+                                           .axis = 1}};
+    struct msc_array *arrays[] = {ramp(MSC_DTYPE_F32, 2, (const int64_t[]){10, 3}, 0), columns(10)};
+    struct msc_array *sample = NULL;
+    struct msc_dataset *data = NULL, *part = NULL, *whole = NULL, *left = NULL;
+    int64_t n_shared;
+    assert_int_equal(msc_dataset_create(&data, spec, arrays, 2, NULL, 4), MSC_OK);
+    assert_int_equal(msc_dataset_n_samples(data), 10);
+    assert_int_equal(msc_dataset_n_batches(data), 3);
+    check_columns(msc_dataset_batch(data, 1, 1), 4, 4);
+    check_columns(msc_dataset_batch(data, 2, 1), 8, 2);
+    assert_int_equal(msc_dataset_first_sample(&sample, data, 1, 1), MSC_OK);
+    check_columns(sample, 4, 1);
+    assert_int_equal(msc_dataset_create_part(&part, data, 3, 6), MSC_OK);
+    check_columns(msc_dataset_batch(part, 0, 1), 3, 4);
+    check_columns(msc_dataset_batch(part, 1, 1), 7, 2);
+    assert_int_equal(msc_dataset_create(&whole, spec, arrays, 2, NULL, 10), MSC_OK);
+    assert_true(msc_hash_equal(msc_dataset_hash(data), msc_dataset_hash(whole)));
+    // Samples 3 to 8 are in both, so 0 to 2 and 9 remain.
+    assert_int_equal(msc_dataset_create_apart(&left, &n_shared, whole, part), MSC_OK);
+    assert_int_equal(n_shared, 6);
+    struct msc_array *rows = NULL;
+    assert_int_equal(msc_array_slice(&rows, msc_dataset_batch(left, 0, 1), 1, 0, 3), MSC_OK);
+    check_columns(rows, 0, 3);
+    msc_array_release(rows);
+    assert_int_equal(msc_array_slice(&rows, msc_dataset_batch(left, 0, 1), 1, 3, 1), MSC_OK);
+    check_columns(rows, 9, 1);
+    msc_array_release(rows);
+    // An array with the samples first is refused, with what to do.
+    struct msc_array *kept = arrays[1];
+    arrays[1] = ramp(MSC_DTYPE_F32, 3, (const int64_t[]){10, 2, 3}, 0);
+    struct msc_dataset *none = NULL;
+    assert_int_equal(msc_dataset_create(&none, spec, arrays, 2, NULL, 4), MSC_E_INVALID);
+    assert_string_equal(msc_status_message(),
+                        "dataset: input \"h0\": expected [2,N,3] float32, found [10,2,3] float32, "
+                        "values 0 to 59; put the samples on the model's own axis, which is not the "
+                        "first, with numpy.moveaxis");
+    msc_array_release(kept);
+    msc_array_release(sample);
+    msc_array_release(arrays[0]);
+    msc_array_release(arrays[1]);
+    msc_dataset_destroy(left);
+    msc_dataset_destroy(whole);
+    msc_dataset_destroy(part);
+    msc_dataset_destroy(data);
+}
+
 static void test_data_dataset__npz_by_name(void **state) {
     char path[PATH_BYTES], saved[PATH_BYTES];
     const struct msc_input_spec specs[] = {
@@ -470,6 +545,7 @@ int main(void) {
         cmocka_unit_test(test_data_dataset__part),
         cmocka_unit_test(test_data_dataset__hash_ignores_the_batch_size),
         cmocka_unit_test(test_data_dataset__sequences),
+        cmocka_unit_test(test_data_dataset__samples_on_another_axis),
         cmocka_unit_test(test_data_dataset__hash_sees_every_difference),
         cmocka_unit_test(test_data_dataset__static_batch_of_one),
         cmocka_unit_test(test_data_dataset__static_inputs_of_any_shape),
