@@ -1,6 +1,8 @@
 // Reads the table of kernel cases (tests/kernels/kernel_cases.def) for bench_kernels.
 #include "bench/kernels.h"
 
+#include "base/rng.h"
+
 #include "tests/joint_attrs.h"
 
 #include <stdlib.h>
@@ -56,10 +58,27 @@ void bench_fill(float x[], int64_t n) {
     }
 }
 
+// Weights are almost normally distributed, as those of networks are. The largest are near the limit
+// of int8 at the scale of kernels_steps.c.
+static void fill_weights(float x[], int64_t n) {
+    struct msc_rng rng;
+    msc_rng_seed(&rng, 1, 1);
+    for (int64_t i = 0; i < n; i++) {
+        double sum = 0.0;
+        for (int k = 0; k < 12; k++) {
+            sum += msc_rng_double(&rng) - 0.5;
+        }
+        x[i] = (float)(0.36 * sum);
+    }
+}
+
 static void fill_operand(void *payload, const struct kernel_operand *o, float x[], int64_t n) {
     (void)payload;
-    (void)o;
-    bench_fill(x, n);
+    if (o->role[0] != '\0') {
+        fill_weights(x, n);
+    } else {
+        bench_fill(x, n);
+    }
 }
 
 static enum msc_status build(int32_t *output, struct msc_graph *g, const struct kernel_case *row) {

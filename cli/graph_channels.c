@@ -112,6 +112,23 @@ static enum msc_status write_text(struct msc_str *out, struct listing *l) {
 
 // ---- JSON -------------------------------------------------------------------------------------
 
+// Adds the unit of each index of a weight's axis, counted from 0 within the group; -1 if the index
+// belongs to no unit of the group.
+static enum msc_status add_units(cJSON *object, const struct listing *l,
+                                 const struct msc_channel_group *group,
+                                 const struct msc_channel_axis *a) {
+    const int32_t *units = l->channels.units[a->tensor * MSC_MAX_DIMS + a->axis];
+    const int64_t length = msc_graph_tensor(l->g, a->tensor)->dims[a->axis];
+    cJSON *list = cJSON_CreateArray();
+    MSC_TRY(msc_json_add(object, "unit_of_index", list));
+    for (int64_t i = 0; i < length; i++) {
+        const int32_t unit = units[i] - group->first_unit;
+        const bool is_own = units[i] != MSC_NO_ID && unit >= 0 && unit < group->n_units;
+        MSC_TRY(msc_json_push(list, cJSON_CreateNumber(is_own ? unit : -1)));
+    }
+    return MSC_OK;
+}
+
 static enum msc_status add_axes(cJSON *object, const char *key, const struct listing *l,
                                 const struct msc_channel_group *group, enum part part) {
     cJSON *list = cJSON_CreateArray();
@@ -124,6 +141,7 @@ static enum msc_status add_axes(cJSON *object, const char *key, const struct lis
             MSC_TRY(msc_json_add_text(axis, "weight", msc_graph_tensor(l->g, a->tensor)->name));
             MSC_TRY(msc_json_add(axis, "axis", cJSON_CreateNumber(a->axis)));
             MSC_TRY(msc_json_add(axis, "indices", cJSON_CreateNumber(a->n)));
+            MSC_TRY(add_units(axis, l, group, a));
         }
     }
     return MSC_OK;

@@ -69,7 +69,8 @@ const struct msc_cli_option msc_cli_model_options[] = {
              "the levels)",
      .details =
          "The levels are sse41, avx, avx2, avx2_vnni, avx512_core, avx512_core_vnni, "
-         "avx512_core_bf16 and avx512_core_amx. "
+         "avx512_core_bf16 and avx512_core_amx, and on 64-bit Arm neon, neon_dotprod and "
+         "neon_i8mm. "
          "Machines with different processors compute the same bits, under one numerics id, with a "
          "level that all of them have. A lower level is slower. A level that this machine lacks is "
          "refused.",

@@ -82,7 +82,8 @@ struct msc_cli_common {
 
 // Levels of instructions that --isa takes, for completion.
 #define MSC_CLI_ISA_NAMES                                                                          \
-    "sse41|avx|avx2|avx2_vnni|avx512_core|avx512_core_vnni|avx512_core_bf16|avx512_core_amx"
+    "sse41|avx|avx2|avx2_vnni|avx512_core|avx512_core_vnni|avx512_core_bf16|avx512_core_amx|"      \
+    "neon|neon_dotprod|neon_i8mm"
 
 extern const struct msc_cli_option msc_cli_basic_options[];
 extern const struct msc_cli_option msc_cli_model_options[];

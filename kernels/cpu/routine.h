@@ -29,14 +29,17 @@ void msc_routine_close(struct msc_routine_engine *engine); // accepts NULL
 const char *msc_routine_name(const struct msc_routine_engine *engine);
 // What this process may compute with. With oneDNN, this depends only on its level, so that all
 // machines give the same results at the same level. Users can lower the level (msc_routine_set_isa,
-// ONEDNN_MAX_CPU_ISA). Without oneDNN there are no levels, and no products of our own.
+// ONEDNN_MAX_CPU_ISA). On 64-bit Arm the levels are our own (simd_level.h). On other processors
+// there are no levels without oneDNN, and no products of our own.
 struct msc_routine_isa {
-    bool allows_avx512; // loops may use AVX-512 with VNNI, if the machine has it
-    bool allows_avx2;   // loops may use AVX2 with FMA, if the machine has it
-    bool uses_bytes;    // products of bytes of our own replace routines, which are no faster
-    bool uses_floats;   // products of floats of our own replace routines
-    bool has_int8;      // routines have integer instructions that give exact sums
-    bool has_tiles;     // tile registers
+    bool allows_avx512;    // loops may use AVX-512 with VNNI, if the machine has it
+    bool allows_avx2_vnni; // loops may use AVX-VNNI, if the machine has it
+    bool allows_avx2;      // loops may use AVX2 with FMA, if the machine has it
+    bool allows_neon_dotprod, allows_neon_i8mm; // loops may use them, if the machine has them
+    bool uses_bytes;  // products of bytes of our own replace routines, which are no faster
+    bool uses_floats; // products of floats of our own replace routines
+    bool has_int8;    // routines have integer instructions that give exact sums
+    bool has_tiles;   // tile registers
 };
 struct msc_routine_isa msc_routine_isa(void);
 // See msc_backend_set_isa and msc_backend_isa (kernels/engine/backends.h).

@@ -3,6 +3,7 @@
 #include "base/alloc.h"
 #include "base/platform.h"
 #include "data/array.h"
+#include "kernels/cpu/simd_level.h"
 
 #include <fenv.h>
 #include <omp.h>
@@ -56,8 +57,8 @@ struct msc_routine_weights {
 static pthread_mutex_t describing = PTHREAD_MUTEX_INITIALIZER;
 
 // True if the machine has all extensions of this level, and none is disabled. On x86 each bit of a
-// level is an extension. On other processors the same bits mean other extensions, so these
-// processors have no levels.
+// level is an extension. On other processors the same bits mean other extensions, so the levels of
+// these processors are our own (simd_level.h).
 static bool is_within(const struct msc_routine__isa *isa) {
     return MSC_HAS_ISA_LEVELS &&
            ((int)dnnl_get_effective_cpu_isa() & (int)isa->isa) == (int)isa->isa;
@@ -73,6 +74,9 @@ static const struct msc_routine__isa *find_isa(void) {
 }
 
 const char *msc_routine_isa_level(size_t i) {
+    if (!MSC_HAS_ISA_LEVELS) {
+        return msc_simd_level(i);
+    }
     for (const struct msc_routine__isa *isa = msc_routine__isas; isa->name; isa++) {
         if (!isa->is_unnamed && is_within(isa) && i-- == 0) {
             return isa->name;
@@ -98,9 +102,7 @@ enum msc_status msc_routine_set_isa(const char *level) {
     char levels[256];
     const struct msc_routine__isa *wanted = msc_routine__isas;
     if (!MSC_HAS_ISA_LEVELS) {
-        return MSC_FAIL(MSC_E_UNSUPPORTED,
-                        "isa %s: only x86-64 processors have instruction levels; leave isa unset",
-                        level);
+        return msc_simd_set_level(level);
     }
     while (wanted->name && (wanted->is_unnamed || strcmp(wanted->name, level) != 0)) {
         wanted++;
@@ -126,7 +128,7 @@ enum msc_status msc_routine_set_isa(const char *level) {
 static void name_engine(char *name, size_t n_bytes) {
     const dnnl_version_t *v = dnnl_version();
     const struct msc_routine__isa *isa = find_isa();
-    char bits[32]; // name of the extensions if the processor has no levels
+    char bits[32]; // name of the extensions if oneDNN has no levels
     snprintf(bits, sizeof bits, "isa-%x", (unsigned)dnnl_get_effective_cpu_isa());
     snprintf(name, n_bytes, "onednn-%d.%d.%d %s", v->major, v->minor, v->patch,
              isa ? isa->name : bits);
@@ -178,7 +180,7 @@ const char *msc_routine_name(const struct msc_routine_engine *engine) {
 
 struct msc_routine_isa msc_routine_isa(void) {
     const struct msc_routine__isa *isa = find_isa();
-    return isa ? isa->has : (struct msc_routine_isa){.has_int8 = false};
+    return isa ? isa->has : msc_simd_level_isa();
 }
 
 // oneDNN reads the number of threads from OpenMP when it creates a primitive and when it runs one.

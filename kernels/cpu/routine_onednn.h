@@ -57,7 +57,7 @@ struct msc_routine__isa {
 extern const struct msc_routine__isa msc_routine__isas[];
 // Members of msc_routine__isa.has that levels of both versions of oneDNN have in common.
 #define MSC_ROUTINE_AVX2 .allows_avx2 = true, .uses_bytes = true, .uses_floats = true
-#define MSC_ROUTINE_AVX2_VNNI .allows_avx2 = true, .uses_floats = true, .has_int8 = true
+#define MSC_ROUTINE_AVX2_VNNI .allows_avx2_vnni = true, MSC_ROUTINE_AVX2, .has_int8 = true
 #define MSC_ROUTINE_AVX512 .allows_avx2 = true, .uses_bytes = true
 #define MSC_ROUTINE_AVX512_VNNI .allows_avx512 = true, MSC_ROUTINE_AVX2, .has_int8 = true
 

@@ -2,6 +2,7 @@
 #include "base/alloc.h"
 #include "base/platform.h"
 #include "kernels/cpu/routine.h"
+#include "kernels/cpu/simd_level.h"
 
 #include <string.h>
 
@@ -39,17 +40,21 @@ const char *msc_routine_name(const struct msc_routine_engine *engine) {
 }
 
 struct msc_routine_isa msc_routine_isa(void) {
-    return (struct msc_routine_isa){.allows_avx512 = true, .allows_avx2 = true};
+    struct msc_routine_isa isa = msc_simd_level_isa();
+    isa.allows_avx512 = isa.allows_avx2 = true;
+    return isa;
 }
 
 enum msc_status msc_routine_set_isa(const char *level) {
-    return MSC_FAIL(MSC_E_UNSUPPORTED,
-                    "isa %s: this build has no oneDNN and no levels; leave isa unset", level);
+    if (!msc_simd_level(0)) {
+        return MSC_FAIL(MSC_E_UNSUPPORTED,
+                        "isa %s: this build has no oneDNN and no levels; leave isa unset", level);
+    }
+    return msc_simd_set_level(level);
 }
 
 const char *msc_routine_isa_level(size_t i) {
-    (void)i;
-    return NULL;
+    return msc_simd_level(i);
 }
 
 // ---- Routines ---------------------------------------------------------------------------------

@@ -6,80 +6,6 @@
 #include "kernels/cpu/simd_pool_loops.h"
 #include "kernels/cpu/simd_softmax_loops.h"
 
-// ---- Depthwise --------------------------------------------------------------------------------
-
-// Two taps are multiplied and added at once: the bytes of both are interleaved and widened to
-// int16. Weights are [block][pair of taps][element][2] as int16.
-enum { BLOCK = MSC_SIMD_BLOCK, PAIR = 2, VECTORS = BLOCK / LANES };
-
-static int64_t count_pairs(int n_taps) {
-    return (n_taps + PAIR - 1) / PAIR;
-}
-
-static void pack_taps(void *packed, const int8_t weights[], int64_t n_channels, int n_taps,
-                      int64_t period) {
-    int16_t *to = packed;
-    for (int64_t block = 0; block < period; block += BLOCK) {
-        for (int tap = 0; tap < n_taps; tap += PAIR) {
-            for (int64_t i = 0; i < BLOCK; i++) {
-                const int8_t *from = weights + (block + i) % n_channels * n_taps;
-                *to++ = from[tap];
-                *to++ = tap + 1 < n_taps ? from[tap + 1] : (int16_t)0;
-            }
-        }
-    }
-}
-
-// The sums of up to 16 elements. `weights` are those of the first pair.
-VECTOR_INLINE vint add_vector(const struct msc_simd_taps *t, int64_t at, int64_t n,
-                              const int16_t *weights) {
-    vint sums = vi_set(0);
-    for (int tap = 0; tap < t->n_taps; tap += PAIR, weights += PAIR * BLOCK) {
-        __m128i a = load_16_bytes(t->taps[tap] + at, n, t->flip);
-        __m128i b = load_16_bytes(t->taps[tap + 1] + at, n, t->flip);
-        vint x = {_mm256_cvtepu8_epi16(_mm_unpacklo_epi8(a, b)),
-                  _mm256_cvtepu8_epi16(_mm_unpackhi_epi8(a, b))};
-        sums = vi_add_products(sums, x, vi_load(weights));
-    }
-    return sums;
-}
-
-// The weights of element `at` of a period, for the first pair of taps.
-static const int16_t *element_weights(const struct msc_simd_taps *t, int64_t at) {
-    const int16_t *block =
-        (const int16_t *)t->weights + at / BLOCK * BLOCK * PAIR * count_pairs(t->n_taps);
-    return block + at % BLOCK * PAIR;
-}
-
-VECTOR_TARGET static void add_taps(int32_t sums[], const struct msc_simd_taps *t) {
-    const struct msc_simd_taps own = *t;
-    for (int64_t run = 0; run < own.n_runs; run++, sums += own.n) {
-        for (int64_t i = 0, at = 0; i < own.n; i += LANES) {
-            int64_t n = own.n - i;
-            vint s = add_vector(&own, run * own.step + i, n, element_weights(&own, at));
-            vi_store_part(sums + i, vmask_of(n), s);
-            at = at + LANES < own.period ? at + LANES : 0;
-        }
-    }
-}
-
-VECTOR_TARGET static void add_taps_quantize(uint8_t out[], const struct msc_simd_taps *t,
-                                            const struct msc_simd_finish *f,
-                                            const struct msc_simd_bytes *q) {
-    const struct msc_simd_taps own = *t;
-    const struct msc_simd_finish finish_own = *f;
-    struct bytes b = load_bytes(q);
-    for (int64_t run = 0; run < own.n_runs; run++, out += own.n) {
-        for (int64_t i = 0, at = 0; i < own.n; i += LANES) {
-            int64_t n = own.n - i;
-            vint s = add_vector(&own, run * own.step + i, n, element_weights(&own, at));
-            vfloat y = finish_sums(s, &finish_own, at, vmask_of(n));
-            store_bytes_of(out + i, &y, 1, n < LANES ? n : LANES, &b);
-            at = at + LANES < own.period ? at + LANES : 0;
-        }
-    }
-}
-
 // ---- Pooling of bytes -------------------------------------------------------------------------
 
 enum { HALF_BLOCK = 32 };
@@ -114,24 +40,22 @@ VECTOR_TARGET static void largest(uint8_t out[], const uint8_t x[], const struct
     }
 }
 
-// ---- Table ------------------------------------------------------------------------------------
+// ---- Tables -----------------------------------------------------------------------------------
 
-const struct msc_simd msc_simd__avx2 = {
-    .isa = "avx2",
-    .bytes = &msc_simd__avx2_bytes,
-    .floats = &msc_simd__avx2_floats,
-    .winograd = &msc_simd__avx2_winograd,
-    .quantize = quantize,
-    .finish = finish,
-    .pack_taps = pack_taps,
-    .add_taps = add_taps,
-    .add_taps_quantize = add_taps_quantize,
-    .largest = largest,
-    .largest_float = largest_float,
-    .mean = mean,
-    .softmax = softmax,
-    .log_softmax = log_softmax,
-    .run_chain = run_chain,
-    .transpose4 = msc_simd__avx2_transpose4,
-    .transpose1 = msc_simd__avx2_transpose1,
-};
+// The loops of `depthwise` and the product of bytes differ by the instructions that multiply bytes.
+#define TABLE(name, depthwise, product, images)                                                    \
+    {                                                                                              \
+        .isa = (name), .bytes = (product), .winograd = (images), .floats = &msc_simd__avx2_floats, \
+        .quantize = quantize, .finish = finish, .pack_taps = depthwise##_pack_taps,                \
+        .add_taps = depthwise##_add_taps, .add_taps_quantize = depthwise##_add_taps_quantize,      \
+        .add_columns = depthwise##_add_columns,                                                    \
+        .add_columns_quantize = depthwise##_add_columns_quantize, .largest = largest,              \
+        .largest_float = largest_float, .mean = mean, .softmax = softmax,                          \
+        .log_softmax = log_softmax, .run_chain = run_chain,                                        \
+        .transpose4 = msc_simd__avx2_transpose4, .transpose1 = msc_simd__avx2_transpose1,          \
+    }
+
+const struct msc_simd msc_simd__avx2 =
+    TABLE("avx2", msc_simd__avx2, &msc_simd__avx2_bytes, &msc_simd__avx2_winograd);
+const struct msc_simd msc_simd__avx2_vnni =
+    TABLE("avx2_vnni", msc_simd__avx2_vnni, &msc_simd__avx2_vnni_bytes, NULL);

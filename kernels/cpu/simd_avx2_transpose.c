@@ -1,15 +1,9 @@
-// Transposes for AVX2, in tiles of registers. Rows and columns that do not fill a tile are copied
-// element by element.
-//
-// Tiles are computed strip by strip: a strip has so few columns that the parts of cache lines which
-// its tiles write stay in the first-level cache until the next rows fill the lines.
+// Transposes for AVX2, in tiles of registers.
 #define MSC_VECTOR_AVX2
 #include "kernels/cpu/simd_tables.h"
-#include "kernels/cpu/simd_vector.h"
+#include "kernels/cpu/simd_transpose_loops.h"
 
 enum { SIDE4 = 8, SIDE1 = 16, STRIP4 = 64, STRIP1 = 256 };
-
-typedef void (*tile_function)(char *out, int64_t out_row, const char *in, int64_t in_row);
 
 // ---- Tiles ------------------------------------------------------------------------------------
 
@@ -61,38 +55,6 @@ VECTOR_INLINE void tile1(char *out, int64_t out_row, const char *in, int64_t in_
 }
 
 // ---- Planes -----------------------------------------------------------------------------------
-
-static void copy_elements(char *out, int64_t out_row, const char *in, int64_t in_row, int64_t rows,
-                          int64_t cols, size_t element) {
-    for (int64_t c = 0; c < cols; c++) {
-        for (int64_t r = 0; r < rows; r++) {
-            memcpy(out + c * out_row + r * (int64_t)element, in + r * in_row + c * (int64_t)element,
-                   element);
-        }
-    }
-}
-
-// Distances between rows are in bytes. `side` is the number of rows and columns of a tile.
-VECTOR_INLINE void transpose(tile_function tile, int64_t side, int64_t strip, size_t element,
-                             char *out, int64_t out_row, const char *in, int64_t in_row,
-                             int64_t rows, int64_t cols) {
-    int64_t n_bytes = (int64_t)element, whole_rows = rows / side * side;
-    for (int64_t first = 0; first < cols; first += strip) {
-        int64_t end = first + strip < cols ? first + strip : cols;
-        int64_t whole = first + (end - first) / side * side;
-        for (int64_t r = 0; r < whole_rows; r += side) {
-            for (int64_t c = first; c < whole; c += side) {
-                tile(out + c * out_row + r * n_bytes, out_row, in + r * in_row + c * n_bytes,
-                     in_row);
-            }
-            copy_elements(out + whole * out_row + r * n_bytes, out_row,
-                          in + r * in_row + whole * n_bytes, in_row, side, end - whole, element);
-        }
-        copy_elements(out + first * out_row + whole_rows * n_bytes, out_row,
-                      in + whole_rows * in_row + first * n_bytes, in_row, rows - whole_rows,
-                      end - first, element);
-    }
-}
 
 VECTOR_TARGET void msc_simd__avx2_transpose4(void *out, int64_t out_row, const void *in,
                                              int64_t in_row, int64_t rows, int64_t cols) {

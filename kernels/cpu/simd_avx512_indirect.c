@@ -3,15 +3,6 @@
 
 #include "kernels/cpu/simd_indirect_loops.h"
 
-static void multiply_bytes(void *sums, const struct msc_simd_indirect *w) {
-    multiply(OF_BYTES, sums, w, NULL);
-}
-
-static void multiply_bytes_epilogue(const struct msc_simd_indirect *w,
-                                    const struct msc_simd_epilogue *epilogue) {
-    multiply(OF_BYTES, NULL, w, epilogue);
-}
-
 const struct msc_simd_product msc_simd__avx512_bytes = {.isa = "avx512_vnni",
                                                         .weight_bytes = 1,
                                                         .packed_bytes = packed_bytes,

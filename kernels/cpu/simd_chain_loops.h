@@ -46,7 +46,7 @@ VECTOR_TARGET static void finish(float out[], const struct msc_simd_finish *f, i
 
 // A tile of TILE vectors passes through all instructions. Vectors that do not fill a tile follow
 // one by one; the last of them may be partly masked.
-enum { TILE = 8, HALF = 4 };
+enum { TILE = VECTOR_CHAIN, HALF = 4 };
 
 // Stores n vectors as floats and bytes; n is 1 or a multiple of HALF.
 VECTOR_INLINE void store_tile(const struct msc_simd_run *run, const struct bytes *b,

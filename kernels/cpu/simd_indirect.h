@@ -3,8 +3,7 @@
 //
 // A window is one or more runs of input bytes, at the same offsets in all windows. Runs are read in
 // groups of four bytes. Each group is multiplied with a group of weights of every channel: four
-// uint8 with four int8 (AVX2 first widens them to int16), added as int32, or one float32 with
-// another. There is one product for
+// uint8 with four int8, added as int32, or one float32 with another. There is one product for
 // floats and one for bytes. If the machine multiplies whole tiles, there is a second product for
 // bytes, which gives the same bits.
 //

@@ -30,6 +30,7 @@ struct block {
     enum kind kind;
     int64_t vectors;
     const char *weights;
+    const int32_t *places; // for lists (simd_avx2_lists.h)
     const int32_t *offsets;
     const float *scales, *bias;
     vfloat low, high; // limits of y

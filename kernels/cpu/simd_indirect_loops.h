@@ -10,6 +10,9 @@
 
 // ---- Weights ----------------------------------------------------------------------------------
 
+// Products of bytes for 64-bit Arm have other packed weights (simd_neon_products.h).
+#if !(defined(__aarch64__) && defined(MSC_VECTOR_BYTES_ONLY))
+
 static size_t packed_bytes(int64_t channels, int64_t n_runs, int64_t depth) {
     return (size_t)(round_up(channels, LANES) * n_runs * round_up(depth, GROUP));
 }
@@ -80,6 +83,8 @@ static void pack_rows(void *packed, const void *rows, int64_t channels, int64_t 
     }
 }
 
+#endif
+
 static size_t scratch_bytes(int64_t n_runs, int64_t depth) {
     (void)n_runs;
     (void)depth;
@@ -113,33 +118,42 @@ DEFINE_BLOCKS(OF_BYTES, SUMS)
 DEFINE_BLOCKS(OF_BYTES, FLOATS)
 DEFINE_BLOCKS(OF_BYTES, BYTES)
 DEFINE_BLOCKS(OF_BYTES, ANY)
+#ifndef MSC_VECTOR_BYTES_ONLY
 DEFINE_BLOCKS(OF_FLOATS, SUMS)
 DEFINE_BLOCKS(OF_FLOATS, FLOATS)
 DEFINE_BLOCKS(OF_FLOATS, BYTES)
 DEFINE_BLOCKS(OF_FLOATS, ANY)
+#endif
 
 static const block_function *const blocks[][KIND_COUNT] = {
     [OF_BYTES] = {OF_BYTES_SUMS, OF_BYTES_FLOATS, OF_BYTES_BYTES, OF_BYTES_ANY},
+#ifndef MSC_VECTOR_BYTES_ONLY
     [OF_FLOATS] = {OF_FLOATS_SUMS, OF_FLOATS_FLOATS, OF_FLOATS_BYTES, OF_FLOATS_ANY},
+#endif
 };
 
-// The number of windows whose bytes and results fit the first-level cache. The bytes are read again
-// for each block of channels.
+// The number of windows whose bytes fit the first-level cache, with the line of results that a block
+// writes. The bytes are read again for each block of channels.
 static int64_t windows_at_once(const struct msc_simd_indirect *w) {
-    const int64_t most = 24 * 1024;
-    int64_t n = most / (w->depth + w->channels);
+    const int64_t most = 24 * 1024, line = w->channels < LINE ? w->channels : LINE;
+    int64_t n = most / (w->depth + line);
     return n > 48 ? n / 24 * 24 : 48;
 }
 
 VECTOR_TARGET static void run_all(enum operands operands, struct block *b, void *sums) {
     const struct msc_simd_indirect *w = b->w;
     int64_t n = count_vectors(w->channels), at_once = windows_at_once(w);
-    int64_t vector_bytes = w->n_runs * round_up(w->depth, GROUP) / GROUP * VECTOR;
+    int64_t step = vector_bytes(operands, w->n_runs, w->depth);
     for (b->begin = 0; b->begin < w->n; b->begin = b->end) {
         b->end = b->begin + at_once < w->n ? b->begin + at_once : w->n;
         for (int64_t v = 0; v < n; v += b->vectors) {
             enter_block(b, v, sums);
-            b->weights = (const char *)w->weights + v * vector_bytes;
+            b->weights = (const char *)w->weights + v * step;
+#ifdef MSC_VECTOR_LISTS
+            if (operands == OF_BYTES) {
+                enter_lists(b);
+            }
+#endif
             b->ahead = v == 0 && w->n > MOST_WINDOWS ? w->at[MOST_WINDOWS] - w->at[0] : 0;
             blocks[operands][b->kind][b->vectors - 1](b);
         }
@@ -155,6 +169,16 @@ VECTOR_TARGET static void multiply(enum operands operands, void *sums,
     run_all(operands, &b, sums);
 }
 
+static void multiply_bytes(void *sums, const struct msc_simd_indirect *w) {
+    multiply(OF_BYTES, sums, w, NULL);
+}
+
+static void multiply_bytes_epilogue(const struct msc_simd_indirect *w,
+                                    const struct msc_simd_epilogue *epilogue) {
+    multiply(OF_BYTES, NULL, w, epilogue);
+}
+
+#ifndef MSC_VECTOR_BYTES_ONLY
 static void multiply_floats(void *sums, const struct msc_simd_indirect *w) {
     multiply(OF_FLOATS, sums, w, NULL);
 }
@@ -163,5 +187,6 @@ static void multiply_floats_epilogue(const struct msc_simd_indirect *w,
                                      const struct msc_simd_epilogue *epilogue) {
     multiply(OF_FLOATS, NULL, w, epilogue);
 }
+#endif
 
 #endif

@@ -18,8 +18,34 @@
 
 #include "kernels/cpu/simd_indirect_ends.h"
 
+#ifdef MSC_VECTOR_LISTS // products of bytes for AVX2
+#include "kernels/cpu/simd_avx2_lists.h"
+#endif
+
 static inline int64_t round_up(int64_t n, int64_t unit) {
     return (n + unit - 1) / unit * unit;
+}
+
+#ifdef __aarch64__
+#include "kernels/cpu/simd_neon_windows.h"
+#else
+
+// The bytes of a vector of channels in packed weights.
+static inline int64_t vector_bytes(enum operands operands, int64_t n_runs, int64_t depth) {
+#ifdef MSC_VECTOR_LISTS
+    if (operands == OF_BYTES) {
+        return lists_bytes(n_runs, depth);
+    }
+#endif
+    (void)operands;
+    return n_runs * round_up(depth, GROUP) / GROUP * VECTOR;
+}
+
+// What sums begin with.
+VECTOR_INLINE vint first_sums(enum operands operands, const struct block *b) {
+    (void)operands;
+    (void)b;
+    return vi_set(0);
 }
 
 VECTOR_INLINE vint add_group(enum operands operands, vint sum, int32_t group, vint y) {
@@ -58,6 +84,12 @@ VECTOR_INLINE const char *add_groups(enum operands operands, vint s[], int n, in
 // Adds the products of n windows. For floats, also prefetches the next tile's windows line by line.
 VECTOR_INLINE void add_windows(enum operands operands, vint s[], int n, int vectors,
                                const struct block *b, int64_t at) {
+#ifdef MSC_VECTOR_LISTS
+    if (operands == OF_BYTES) {
+        add_lists(s, n, b, at);
+        return;
+    }
+#endif
     const struct msc_simd_indirect *w = b->w;
     const char *weights = b->weights;
     int64_t depth = w->depth, step = operands == OF_FLOATS ? LINE : depth;
@@ -76,6 +108,8 @@ VECTOR_INLINE void add_windows(enum operands operands, vint s[], int n, int vect
     }
 }
 
+#endif
+
 // Multiplies n windows from `at` on with all vectors of a block.
 VECTOR_INLINE void run_tile(enum operands operands, enum kind kind, int n, int vectors,
                             const struct block *b, int64_t at) {
@@ -84,7 +118,7 @@ VECTOR_INLINE void run_tile(enum operands operands, enum kind kind, int n, int v
         announce_epilogue(n, vectors, b, at);
     }
     UNROLL for (int c = 0; c < vectors; c++) {
-        s[c] = vi_set(0);
+        s[c] = first_sums(operands, b);
         if (operands == OF_BYTES && kind != SUMS) {
             s[c] = vi_subtract(s[c], vi_load(b->offsets + c * LANES));
         }
@@ -99,6 +133,12 @@ VECTOR_INLINE void run_tile(enum operands operands, enum kind kind, int n, int v
         vi_keep(&s[i]);
     }
     __asm__("" : "+r"(b), "+r"(at));
+#ifdef __aarch64__
+    if (kind == BYTES) {
+        quantize_windows(operands, s, n, b, at);
+        return;
+    }
+#endif
     finish_windows(operands, kind, s, n, vectors, b, at);
 }
 

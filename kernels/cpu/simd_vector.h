@@ -1,13 +1,15 @@
 // Vectors of 16 lanes of float32 (vfloat) or int32 (vint), for one instruction set at a time. Loops
 // written with these functions give the same bits for every instruction set.
 //
-//     #define MSC_VECTOR_AVX2 // before the first include; otherwise AVX-512 with VNNI
+//     #define MSC_VECTOR_AVX2 // before the first include; otherwise AVX-512 with VNNI on x86-64, and
+//                             // Advanced SIMD (NEON) on 64-bit Arm
 //     #include "kernels/cpu/simd_chain_loops.h"
 //
 // Each instruction set has a header that defines:
 //
 //     VECTOR_TARGET, VECTOR_INLINE   attributes of functions that use the instructions
 //     VECTOR_TILE        vectors of channels in a tile of registers, 1 or 4
+//     VECTOR_CHAIN       vectors that pass through a chain together, 4 or 8
 //     vmask              the first n lanes: vmask_of(n); all lanes if n >= 16: vmask_is_full
 //     vf_*, vi_*         arithmetic in each lane, rounded once; vf_max and vf_min return the second
 //                        operand if an operand is NaN
@@ -30,12 +32,15 @@
 //     vi_store_lowest    stores the lowest 8 bits of each lane of a mask
 //     vi_keep            makes the compiler keep a vector in registers
 //     vi_add_products    adds products of groups of 4 bytes, uint8 with int8, to int32 lanes. AVX2
-//                        saturates sums of products of bytes, so its groups are two int16
+//                        has no such instruction and needs several; simd_avx2_lists.h is faster.
+//                        NEON has loops of its own (simd_neon_windows.h) instead
 //     vi_add_pairs       adds products of pairs of int16 to int32 lanes
 #ifndef MSC_KERNELS_CPU_SIMD_VECTOR_H
 #define MSC_KERNELS_CPU_SIMD_VECTOR_H
 
-#ifdef MSC_VECTOR_AVX2
+#if defined(__aarch64__)
+#include "kernels/cpu/simd_vector_neon.h"
+#elif defined(MSC_VECTOR_AVX2)
 #include "kernels/cpu/simd_vector_avx2.h"
 #else
 #include "kernels/cpu/simd_vector_avx512.h"

@@ -1,4 +1,7 @@
 // Vectors of 16 lanes for AVX2 with FMA: two registers each. simd_vector.h describes the functions.
+//
+//     MSC_VECTOR_AVX2_VNNI    products of four bytes with AVX-VNNI. With MSC_VNNI_OF_AVX512 too, with
+//                             the same instruction of AVX-512, for tests and measurements
 #ifndef MSC_KERNELS_CPU_SIMD_VECTOR_AVX2_H
 #define MSC_KERNELS_CPU_SIMD_VECTOR_AVX2_H
 
@@ -7,10 +10,19 @@
 #include <stdint.h>
 #include <string.h>
 
+#ifndef MSC_VECTOR_AVX2_VNNI
 #define VECTOR_TARGET __attribute__((target("avx2,fma")))
+#elif !defined(MSC_VNNI_OF_AVX512)
+#define VECTOR_TARGET __attribute__((target("avx2,fma,avxvnni")))
+#define DOT_PRODUCT _mm256_dpbusd_avx_epi32
+#else
+#define VECTOR_TARGET __attribute__((target("avx2,fma,avx512vl,avx512vnni")))
+#define DOT_PRODUCT _mm256_dpbusd_epi32
+#endif
 #define VECTOR_INLINE VECTOR_TARGET static inline __attribute__((always_inline))
 
-#define VECTOR_TILE 1 // vectors of channels in a tile of registers
+#define VECTOR_TILE 1  // vectors of channels in a tile of registers
+#define VECTOR_CHAIN 4 // vectors that pass through a chain together
 
 typedef struct {
     __m256 low, high;
@@ -152,6 +164,11 @@ VECTOR_INLINE vint vi_of_bits(vfloat x) {
     return (vint){_mm256_castps_si256(x.low), _mm256_castps_si256(x.high)};
 }
 
+VECTOR_INLINE void vi_store(void *to, vint x) {
+    _mm256_storeu_si256((__m256i *)to, x.low);
+    _mm256_storeu_si256((__m256i *)((char *)to + 32), x.high);
+}
+
 VECTOR_INLINE vint vi_load_part(vmask mask, const int32_t *from) {
     return vi_of_bits(vf_load_part(vf_set(0.0f), mask, (const float *)(const void *)from));
 }
@@ -244,15 +261,14 @@ VECTOR_INLINE vint vi_load_bytes(const uint8_t *from, vmask mask, uint8_t flip) 
 }
 
 struct vlimits {
-    __m256i shift;
-    __m128i least, most, flip;
+    __m256i shift, least, most, flip;
 };
 
 VECTOR_INLINE struct vlimits vlimits_of(int32_t zero_point, int32_t low, int32_t high,
                                         int32_t below) {
     return (struct vlimits){_mm256_set1_epi16((short)(zero_point - below)),
-                            _mm_set1_epi8((char)(low - below)), _mm_set1_epi8((char)(high - below)),
-                            _mm_set1_epi8((char)below)};
+                            _mm256_set1_epi8((char)(low - below)),
+                            _mm256_set1_epi8((char)(high - below)), _mm256_set1_epi8((char)below)};
 }
 
 VECTOR_INLINE void store_16_bytes(uint8_t *to, __m128i bytes, int64_t n) {
@@ -265,17 +281,31 @@ VECTOR_INLINE void store_16_bytes(uint8_t *to, __m128i bytes, int64_t n) {
     memcpy(to, part, (size_t)n);
 }
 
+VECTOR_INLINE __m256i shifted_words(vint x, const struct vlimits *limits) {
+    return _mm256_adds_epi16(_mm256_packs_epi32(x.low, x.high), limits->shift);
+}
+
+// The bytes of two vectors. Packing works within 128 bits, so it leaves groups of four lanes in the
+// order 0, 8, 16, 24, 4, 12, 20, 28.
+VECTOR_INLINE __m256i bytes_of_two(vint a, vint b, const struct vlimits *limits) {
+    const __m256i order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
+    __m256i bytes = _mm256_packs_epi16(shifted_words(a, limits), shifted_words(b, limits));
+    bytes = _mm256_min_epi8(_mm256_max_epi8(bytes, limits->least), limits->most);
+    return _mm256_permutevar8x32_epi32(_mm256_xor_si256(bytes, limits->flip), order);
+}
+
 VECTOR_INLINE void vi_store_bytes(uint8_t *to, const vint x[], int n, int64_t n_lanes,
                                   const struct vlimits *limits) {
-    for (int k = 0; k < n; k++) {
-        // Packing works within 128 bits, so it leaves the lanes in the order 0, 8, 4, 12 of fours.
-        __m256i words = _mm256_packs_epi32(x[k].low, x[k].high);
-        words = _mm256_adds_epi16(words, limits->shift);
-        __m128i bytes =
-            _mm_packs_epi16(_mm256_castsi256_si128(words), _mm256_extracti128_si256(words, 1));
-        bytes = _mm_shuffle_epi32(bytes, _MM_SHUFFLE(3, 1, 2, 0));
-        bytes = _mm_min_epi8(_mm_max_epi8(bytes, limits->least), limits->most);
-        store_16_bytes(to + 16 * k, _mm_xor_si128(bytes, limits->flip), n_lanes - 16 * k);
+    for (int k = 0; k < n; k += 2, to += 32, n_lanes -= 32) {
+        __m256i bytes = bytes_of_two(x[k], x[k + 1 < n ? k + 1 : k], limits);
+        if (k + 1 < n && n_lanes >= 32) {
+            _mm256_storeu_si256((__m256i *)(void *)to, bytes);
+            continue;
+        }
+        store_16_bytes(to, _mm256_castsi256_si128(bytes), n_lanes);
+        if (k + 1 < n && n_lanes > 16) {
+            store_16_bytes(to + 16, _mm256_extracti128_si256(bytes, 1), n_lanes - 16);
+        }
     }
 }
 
@@ -295,14 +325,49 @@ VECTOR_INLINE void vi_keep(vint *x) {
 
 // ---- Products ---------------------------------------------------------------------------------
 
+// Products of bytes, uint8 with int8; neighbours are added and limited to int16.
+VECTOR_INLINE vint vi_multiply_bytes(vint x, vint w) {
+    return (vint){_mm256_maddubs_epi16(x.low, w.low), _mm256_maddubs_epi16(x.high, w.high)};
+}
+
+VECTOR_INLINE vint vi_add_words(vint a, vint b) {
+    return (vint){_mm256_add_epi16(a.low, b.low), _mm256_add_epi16(a.high, b.high)};
+}
+
+// Products of int16; neighbours are added as int32.
+VECTOR_INLINE vint vi_multiply_words(vint x, vint w) {
+    return (vint){_mm256_madd_epi16(x.low, w.low), _mm256_madd_epi16(x.high, w.high)};
+}
+
+VECTOR_INLINE vint vi_and(vint a, vint b) {
+    return (vint){_mm256_and_si256(a.low, b.low), _mm256_and_si256(a.high, b.high)};
+}
+
+// The upper byte of each uint16.
+VECTOR_INLINE vint vi_upper_bytes(vint x) {
+    return (vint){_mm256_srli_epi16(x.low, 8), _mm256_srli_epi16(x.high, 8)};
+}
+
 VECTOR_INLINE vint vi_add_pairs(vint sum, vint x, vint w) {
     return (vint){_mm256_add_epi32(sum.low, _mm256_madd_epi16(x.low, w.low)),
                   _mm256_add_epi32(sum.high, _mm256_madd_epi16(x.high, w.high))};
 }
 
-// A pair of int16 instead of four bytes, because AVX2 saturates sums of products of bytes.
+#ifdef MSC_VECTOR_AVX2_VNNI
 VECTOR_INLINE vint vi_add_products(vint sum, vint x, vint w) {
-    return vi_add_pairs(sum, x, w);
+    return (vint){DOT_PRODUCT(sum.low, x.low, w.low), DOT_PRODUCT(sum.high, x.high, w.high)};
 }
+#else
+// Bytes 0 and 2 of each group as int16 or, with a shift of 0, bytes 1 and 3.
+VECTOR_INLINE vint widened(vint group, int shift) {
+    return (vint){_mm256_srai_epi16(_mm256_slli_epi16(group.low, shift), 8),
+                  _mm256_srai_epi16(_mm256_slli_epi16(group.high, shift), 8)};
+}
+
+VECTOR_INLINE vint vi_add_products(vint sum, vint x, vint w) {
+    sum = vi_add_pairs(sum, vi_and(x, vi_set(0xff00ff)), widened(w, 8));
+    return vi_add_pairs(sum, vi_upper_bytes(x), widened(w, 0));
+}
+#endif
 
 #endif

@@ -10,7 +10,8 @@
 #define VECTOR_TARGET __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")))
 #define VECTOR_INLINE VECTOR_TARGET static inline __attribute__((always_inline))
 
-#define VECTOR_TILE 4 // vectors of channels in a tile of registers
+#define VECTOR_TILE 4  // vectors of channels in a tile of registers
+#define VECTOR_CHAIN 8 // vectors that pass through a chain together
 
 typedef __m512 vfloat;
 typedef __m512i vint, vshort;

@@ -1,9 +1,12 @@
 """mscgym in Python: the commands as functions, agents and environments, records, the gym view.
 
 The core needs only Python. The functions (`quantize`, `search`, ...) need numpy; `mscgym.gym` needs gymnasium,
-`mscgym.sampler` needs optuna; `to_numpy` and `to_pandas` of a record need numpy and pandas. A wheel has the
-program, too. docs/python.md is the guide.
+`mscgym.sampler` needs optuna; `to_numpy` and `to_pandas` of a record need numpy and pandas. `wrap`,
+`finish` and `export_onnx` need torch, which is imported when one of them is used. A wheel has the program, too.
+docs/python.md is the guide.
 """
+from typing import TYPE_CHECKING, Any
+
 from mscgym.agent import Agent, Proposal
 from mscgym.environment import Environment, Failed
 from mscgym.errors import Error, Stopped
@@ -15,7 +18,24 @@ from mscgym.results import Bench, Quantized, Report, Result, Searched
 from mscgym.searches import prune, search
 from mscgym.space import Bound, Cost, Factor, Goal, Metric, Outcome, Space, Task, Term
 
+if TYPE_CHECKING:
+    from mscgym.torch.finish import finish as finish
+    from mscgym.torch.onnx_export import export_onnx as export_onnx
+    from mscgym.torch.wrapper import MSCWrapper as MSCWrapper
+    from mscgym.torch.wrapping import wrap as wrap
+
 __all__ = ["Agent", "Bench", "Bound", "Cost", "Environment", "Error", "Factor", "Failed", "Goal", "Metric", "Model",
            "Outcome", "Proposal", "Quantized", "Record", "RecordError", "Report", "Result", "Searched", "Space",
            "Stopped", "Task", "Term", "Trial", "bench", "get_include", "program", "prune", "quantize", "report", "run",
            "search"]
+
+_OF_TORCH = {"MSCWrapper": "wrapper", "export_onnx": "onnx_export", "finish": "finish", "wrap": "wrapping"}
+
+
+def __getattr__(name: str) -> Any:
+    """Imports what needs torch when it is first used."""
+    if name not in _OF_TORCH:
+        raise AttributeError(f"module 'mscgym' has no attribute '{name}'")
+    import importlib
+
+    return getattr(importlib.import_module(f"mscgym.torch.{_OF_TORCH[name]}"), name)

@@ -14,6 +14,8 @@
 enum { MOST_WINDOWS = 75, MOST_CHANNELS = 150, MOST_DEPTH = 200, MOST_RUNS = 3, INPUT = 20000 };
 
 #ifdef TEST_HAS_TILES
+#include "tests/kernels/vnni_of_avx512.h"
+
 extern const struct msc_simd_product tiles_emulated;
 bool msc_simd__agrees(const struct msc_simd_product *tiles);
 #endif
@@ -23,7 +25,7 @@ struct product {
     bool is_float;
 };
 
-enum { MOST_PRODUCTS = 8 };
+enum { MOST_PRODUCTS = 12 };
 
 static int find_products(struct product out[MOST_PRODUCTS]) {
     const struct msc_simd *table;
@@ -41,6 +43,9 @@ static int find_products(struct product out[MOST_PRODUCTS]) {
 #ifdef TEST_HAS_TILES
     if (msc_simd_of_machine(0)->tiles) { // the machine has the vector units that tiles rely on
         out[n++] = (struct product){&tiles_emulated, false};
+    }
+    if (vnni_of_avx512()) {
+        out[n++] = (struct product){vnni_of_avx512()->bytes, false};
     }
 #endif
     return n;
@@ -86,11 +91,17 @@ static void set_operands(struct windows *t, struct msc_rng *rng, int round) {
     t->depth = round % 2 == 0 ? 64 * (1 + below(rng, 3)) : 1 + below(rng, MOST_DEPTH);
     t->channels = 1 + below(rng, MOST_CHANNELS);
     set_at(t, rng, round);
+    // Weights of 8 bits or fewer. In some rounds all operands have the largest magnitudes, or the
+    // products of two or four neighbours have sums near the limits of int16.
+    int64_t n_steps = 128 >> below(rng, 4), kind = below(rng, 3);
     for (size_t i = 0; i < sizeof(t->x); i++) {
-        t->x[i] = (uint8_t)below(rng, 256);
+        t->x[i] = kind == 0 ? (uint8_t)below(rng, 256) : 255;
     }
     for (size_t i = 0; i < sizeof(t->weights); i++) {
-        t->weights[i] = (int8_t)(below(rng, 256) - 128);
+        int64_t weight = below(rng, 2 * n_steps) - n_steps, near = n_steps / 2 + below(rng, 2);
+        int64_t largest = weight < 0 ? -n_steps : n_steps - 1;
+        int64_t limit = weight < 0 ? -near : near;
+        t->weights[i] = (int8_t)(kind == 0 ? weight : kind == 1 ? largest : limit);
     }
     for (int64_t i = 0; i < t->n * t->channels; i++) {
         const int8_t *weight = t->weights + i % t->channels * t->n_runs * t->depth;

@@ -5,6 +5,9 @@
 #include "base/rng.h"
 
 #include "tests/msc_test.h"
+#ifdef TEST_HAS_VNNI
+#include "tests/kernels/vnni_of_avx512.h"
+#endif
 
 #include <math.h>
 
@@ -192,6 +195,61 @@ static void test_kernels_cpu_simd__taps(void **state) {
     }
 }
 
+// Windows of 3 columns of up to 4 rows, some of which lie beyond the ends of rows.
+static void test_kernels_cpu_simd__columns(void **state) {
+    enum { ROWS = MSC_SIMD_TAPS, TAPS = ROWS * MSC_SIMD_COLUMNS, MOST = 8 };
+    (void)state;
+    static struct taps t;
+    struct msc_rng rng;
+    struct sums s;
+    msc_rng_seed(&rng, 7, 0);
+    for (int round = 0; round < 200 && tested->add_columns; round++) {
+        int64_t channels = 1 + (int64_t)msc_rng_below(&rng, 64);
+        struct msc_simd_taps taps = random_taps(&t, &rng, channels, TAPS);
+        struct msc_simd_columns c = {.rows = t.at,
+                                     .n_rows = 1 + round % 3,
+                                     .n = 1 + (int64_t)msc_rng_below(&rng, MOST),
+                                     .n_used = ROWS,
+                                     .n_shared = round % 4,
+                                     .n_in = 1 + (int64_t)msc_rng_below(&rng, 12),
+                                     .first = -(int64_t)msc_rng_below(&rng, 3),
+                                     .stride = 1 + (int64_t)msc_rng_below(&rng, 4),
+                                     .blank = t.x,
+                                     .flip = taps.flip,
+                                     .weights = t.packed[1],
+                                     .channels = channels};
+        int32_t sums[3 * MOST * 64], zero_point = 128;
+        uint8_t bytes[3 * MOST * 64], byte;
+        float scale = 300.0f, y;
+        struct msc_quant quant = quant_of(&scale, &zero_point, false);
+        struct msc_simd_bytes q = msc_simd_bytes_of(&quant);
+        struct msc_simd_finish f = random_sums(&s, &rng, 0.0f, INFINITY), one = f;
+        f.bias = one.bias = s.scales;
+        tested->pack_taps(t.packed[1], t.weights, channels, TAPS, channels);
+        tested->add_columns(sums, &c);
+        tested->add_columns_quantize(bytes, &c, &f, &q);
+        for (int64_t i = 0; i < c.n_rows * c.n * channels; i++) {
+            int64_t channel = i % channels, window = i / channels % c.n, row = i / channels / c.n;
+            int32_t sum = 0;
+            for (int64_t k = 0; k < TAPS; k++) {
+                int64_t column = c.first + window * c.stride + k / ROWS;
+                bool is_inside = column >= 0 && column < c.n_in;
+                const uint8_t *x = t.at[row * ROWS + k % ROWS] + column * channels;
+                sum +=
+                    ((is_inside ? x : c.blank)[channel] ^ c.flip) * t.weights[channel * TAPS + k];
+            }
+            assert_int_equal(sums[i], sum);
+            one.sums = &sum;
+            one.offsets = f.offsets + channel;
+            one.scales = f.scales + channel;
+            one.bias = f.bias + channel;
+            msc_simd_plain.finish(&y, &one, 1);
+            msc_simd_plain.quantize(&byte, &y, 1, &q);
+            assert_int_equal(bytes[i], byte);
+        }
+    }
+}
+
 static struct msc_simd_pool random_pool(int64_t offsets[9], struct msc_rng *rng, int round) {
     for (int i = 0; i < 9; i++) {
         offsets[i] = (int64_t)msc_rng_below(rng, 5000);
@@ -357,6 +415,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_kernels_cpu_simd__quantize),
         cmocka_unit_test(test_kernels_cpu_simd__finish),
         cmocka_unit_test(test_kernels_cpu_simd__taps),
+        cmocka_unit_test(test_kernels_cpu_simd__columns),
         cmocka_unit_test(test_kernels_cpu_simd__largest),
         cmocka_unit_test(test_kernels_cpu_simd__pools),
         cmocka_unit_test(test_kernels_cpu_simd__transpose),
@@ -368,5 +427,12 @@ int main(int argc, char **argv) {
         print_message("loops: %s\n", tested->isa);
         n_failed += cmocka_run_group_tests(tests, NULL, NULL);
     }
+#ifdef TEST_HAS_VNNI
+    tested = vnni_of_avx512();
+    if (tested) {
+        print_message("loops: %s\n", tested->isa);
+        n_failed += cmocka_run_group_tests(tests, NULL, NULL);
+    }
+#endif
     return n_failed;
 }

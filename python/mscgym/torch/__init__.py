@@ -6,7 +6,8 @@
     graph.save("model.json")                    # mscgym run model.json, mscgym search model.json
     model = to_torch(graph, "generated")        # generated/main.py and generated/weights.safetensors
 
-docs/torch.md is the guide.
+docs/torch.md is the guide. `mscgym.wrap` and `mscgym.finish`, which train a module in place, are described in
+docs/training.md.
 """
 from __future__ import annotations
 

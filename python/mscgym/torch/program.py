@@ -1,0 +1,155 @@
+"""The program's view of a network, for the torch side: its graph, weights, tensors, sites and channels."""
+from __future__ import annotations
+
+import json
+import os
+import struct
+import subprocess
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy
+
+from mscgym.installed import environment, program
+
+Array = numpy.ndarray[Any, Any]
+Json = dict[str, Any]
+
+_TYPES = {"F64": "<f8", "F32": "<f4", "I64": "<i8", "I32": "<i4", "I8": "i1", "U8": "u1", "BOOL": "?", "F16": "<f2"}
+
+
+class ProgramError(RuntimeError):
+    """The program refused its task. The message is its line."""
+
+
+def call(*arguments: str) -> str:
+    """The standard output of `mscgym ARGUMENTS`. ProgramError with the program's line if it fails."""
+    made = subprocess.run([program(), *arguments], capture_output=True, text=True, env=environment())
+    if made.returncode != 0:
+        lines = made.stderr.strip().splitlines() or [f"mscgym {arguments[0]} ended with {made.returncode}"]
+        raise ProgramError(lines[-1].removeprefix("mscgym: "))
+    return made.stdout
+
+
+@dataclass
+class Network:
+    """A model file as the program reads it. Names of tensors are those of MSCGraph."""
+    path: str
+    joints: list[Json]
+    inputs: list[str]                      # names in the model file
+    weights: dict[str, Array]
+    outputs: list[str] = field(default_factory=list)
+
+    @property
+    def tensors(self) -> list[str]:
+        """The names of all activations, in the order in which joints compute them."""
+        return [t["name"] for joint in self.joints for t in joint["outputs"]]
+
+    def joint(self, name: str) -> Json:
+        return next(joint for joint in self.joints if joint["name"] == name)
+
+
+def read_network(path: str, folder: str) -> Network:
+    """Reads a model file. `folder` is a scratch folder."""
+    graph = os.path.join(folder, "graph.json")
+    call("graph", path, "-o", graph, "--quiet")
+    with open(graph, encoding="utf-8") as file:
+        value = json.load(file)
+    weights = os.path.join(folder, "graph.safetensors")
+    joints = _flatten(value["nodes"])
+    aliases = {t["name"]: t.get("alias") or t["name"] for joint in joints for t in joint["outputs"]}
+    return Network(path, joints, [aliases[name] for name in value["inputs"]],
+                   _read_safetensors(weights) if os.path.exists(weights) else {}, value["outputs"])
+
+
+def _flatten(joints: list[Json]) -> list[Json]:
+    """The joints with those of fused joints, such as attention, in place of these."""
+    flat = []
+    for joint in joints:
+        if not joint["optype"].startswith("msc.") or not joint.get("graphs"):
+            flat.append(joint)
+            continue
+        inner = _flatten(joint["graphs"][0]["nodes"])
+        own = [node["outputs"][0]["name"] for node in inner if node["optype"] == "input"]
+        outer = dict(zip(own, joint["inputs"], strict=False))
+        flat += [{**node, "inputs": [outer.get(name, name) for name in node["inputs"]]}
+                 for node in inner if node["optype"] != "input"]
+    return flat
+
+
+def _read_safetensors(path: str) -> dict[str, Array]:
+    with open(path, "rb") as file:
+        data = file.read()
+    start = 8 + struct.unpack("<Q", data[:8])[0]
+    arrays = {}
+    for name, entry in json.loads(data[8:start]).items():
+        if name != "__metadata__" and entry["dtype"] in _TYPES:
+            first, last = entry["data_offsets"]
+            arrays[name] = numpy.frombuffer(data[start + first:start + last], _TYPES[entry["dtype"]]).reshape(
+                entry["shape"])
+    return arrays
+
+
+def compute(network: Network, inputs: Mapping[str, Array], tensors: Sequence[str], folder: str,
+            strategy: str | None = None) -> dict[str, Array]:
+    """The given tensors of one run on `inputs`, by name."""
+    arguments, out = [], os.path.join(folder, "tensors.npz")
+    if os.path.exists(out):
+        os.remove(out)
+    for i, (name, array) in enumerate(inputs.items()):
+        path = os.path.join(folder, f"input_{i}.npy")
+        numpy.save(path, array)
+        arguments += ["--input", f"{name}={path}"]
+    for name in tensors:
+        arguments += ["--tensor", name]
+    if strategy is not None:
+        arguments += ["--strategy", strategy]
+    call("run", network.path, *arguments, "--output", out, "--repeat", "0", "--quiet")
+    with numpy.load(out) as arrays:
+        return {name: arrays[name] for name in tensors}
+
+
+def varying(network: Network, inputs: Mapping[str, Array], folder: str) -> list[str]:
+    """The activations that depend on the inputs, in the order in which joints compute them."""
+    samples, out = os.path.join(folder, "one.npz"), os.path.join(folder, "all.npz")
+    numpy.savez(samples, **inputs)  # type: ignore[arg-type]
+    call("run", network.path, "--inputs", samples, "--samples", "1", "--tensor", "*", "--output", out, "--quiet")
+    with numpy.load(out) as arrays:
+        found = {name.partition("/0")[0] if name.endswith("/0") else name for name in arrays}
+    os.remove(out)
+    return [t["name"] for joint in network.joints for t in joint["outputs"]
+            if t["name"] in found or t.get("alias") in found]
+
+
+def sites(path: str, target: str | None = None) -> list[Json]:
+    """The tensors that can be quantised, each with the joints that read it."""
+    value: list[Json] = json.loads(call("graph", path, "--sites", "--json", "--quiet",
+                                        *(["--target", target] if target else [])))
+    return value
+
+
+def channels(path: str) -> list[Json]:
+    """The groups of channels that can be removed (docs/json.md)."""
+    groups: list[Json] = json.loads(call("graph", path, "--channels", "--json", "--quiet"))["groups"]
+    return groups
+
+
+def export(path: str, strategy: str, out: str) -> None:
+    """Writes the compressed model."""
+    call("export", "--model", path, "--strategy", strategy, "-o", out, "--quiet")
+
+
+def hashes(path: str, inputs: Mapping[str, Array], folder: str) -> Json:
+    """The members of a strategy file that name the model: its graph and its weights."""
+    empty, filled = os.path.join(folder, "empty.json"), os.path.join(folder, "filled.json")
+    samples = os.path.join(folder, "samples.npz")
+    nothing = "0" * 32
+    with open(empty, "w", encoding="utf-8") as file:
+        json.dump({"schema": "mscgym.strategy.1", "graph": nothing, "weights": nothing, "edits": []}, file)
+    numpy.savez(samples, **inputs)  # type: ignore[arg-type]
+    call("export", "--model", path, "--strategy", empty, "--recalibrate", "--dataset", samples, "--save-strategy",
+         filled, "-o", os.path.join(folder, "empty.onnx"), "--quiet")
+    with open(filled, encoding="utf-8") as file:
+        value: Json = json.load(file)
+    return value
