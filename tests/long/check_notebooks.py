@@ -19,7 +19,8 @@ import tempfile
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 NOTEBOOKS = ROOT / "examples" / "notebooks"
 LIMIT = 120
-PACKAGES = {"cnn_accuracy_drop": ["numpy"], "transformer": ["numpy", "torch", "onnxscript"]}
+PACKAGES = {"cnn_accuracy_drop": ["numpy"], "transformer": ["numpy", "torch", "onnxscript"],
+            "prune_train_quantise": ["numpy", "torch", "onnx", "onnxscript"]}
 
 
 def code(notebook):

@@ -275,7 +275,7 @@ class Writer:
         results = [self.result(name) for name in self.graph.outputs]
         if self.edits:
             self.init += self.edits.lines()
-        body = "\n".join(self.init + self.forward)
+        body = "\n".join(self.init + self.forward + results)
         helpers = ["GraphModule", "main"] + [name for name in _HELPERS if re.search(rf"\b{name}\(", body)]
         lines = [f'"""{self.graph.name}: a torch module that mscgym wrote from a graph.', "",
                  "load() returns the module with its weights. `python3 main.py` compares it with recorded outputs.",
