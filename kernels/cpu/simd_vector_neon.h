@@ -11,7 +11,8 @@
 #define VECTOR_TARGET
 #define VECTOR_INLINE static inline __attribute__((always_inline))
 
-#define VECTOR_TILE 1 // vectors of channels in a tile of registers
+#define VECTOR_TILE 1  // vectors of channels in a tile of registers
+#define VECTOR_CHAIN 4 // vectors that pass through a chain together
 
 enum { PARTS = 4 }; // registers per vector
 
