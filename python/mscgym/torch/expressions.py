@@ -278,7 +278,7 @@ def _integers(e: Emit) -> str:
 def _levels(e: Emit, *bounds: int) -> str:
     axis, block = int(e.joint.number("axis", 1)), int(e.joint.number("block_size", 0))
     places = {"axis": axis if e.shape("scale") else None, "block": block or None}
-    return call(e.joint.optype, e[0], e["scale"], e.get("zero_point") or (bounds and "None") or None, *bounds, **places)
+    return call(e.joint.optype, e[0], e["scale"], e.get("zero_point"), *bounds, **places)
 
 
 @row("quantize")
