@@ -16,10 +16,12 @@ from typing import TYPE_CHECKING, Any
 
 from mscgym import process
 from mscgym.errors import Error
+from mscgym.folders import Held
 from mscgym.samples import Samples, Signature, has_base
 
 if TYPE_CHECKING:
     import onnx
+    from torch import nn
 
 LARGEST_PROTO = (1 << 31) - 1  # protobuf's limit, in bytes
 
@@ -65,15 +67,27 @@ class Model(os.PathLike[str]):
 
         return onnx.load(self.path)
 
-    def torch(self) -> Any:
-        """There is no form in torch of a compressed model: its weights are integers, which ONNX Runtime,
-        OpenVINO and other runtimes of ONNX compute with.
+    def torch(self, folder: str | os.PathLike[str] | None = None) -> nn.Module:
+        """The model as a module of torch, in evaluation, that computes what the compressed model computes
+        (docs/torch.md). Its weights are what the stored integers represent. Its activations are rounded as in the
+        model, and gradients pass the rounding.
+
+        Args:
+            folder: Gets the text of the module and its weights. Without it, no files remain.
 
         Raises:
-            Error: Always.
+            Error: The model has an operation that has no expression in torch.
         """
-        raise Error(f"{self.path}: a compressed model has no form in torch: run it in a runtime of ONNX, such as "
-                    "onnxruntime.InferenceSession(result.model), or by mscgym.run(result.model, data)")
+        from mscgym.graph import Graph, GraphError
+        from mscgym.torch import to_torch
+
+        held = Held()
+        path = os.path.join(held.path, "model.json")
+        process.call(["graph", str(self.path), "-o", path], progress=False, as_json=False)
+        try:
+            return to_torch(Graph.load(path), folder or os.path.join(held.path, "torch"))
+        except GraphError as error:
+            raise Error(f"{self.path}: {error}") from error
 
 
 class Source:

@@ -7,10 +7,12 @@ Parts whose packages are missing are skipped with a message.
 """
 import importlib.util
 import os
+import re
 import shutil
 import subprocess
 import sys
 import tempfile
+import textwrap
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 PACKAGE = os.path.join(HERE, "..")
@@ -56,6 +58,17 @@ def check_arrays():
         expect("the best is" in run("python3", "front.py", "msc_workspace/agent.jsonl", "front.csv"), "a front")
 
 
+def check_guide(title, without=()):
+    """Runs the code of a section of docs/python.md. A block that has a word of `without` is left out."""
+    with open(os.path.join(PACKAGE, "..", "docs", "python.md"), encoding="utf-8") as file:
+        section = file.read().split(f"\n## {title}\n")[1].split("\n## ")[0]
+    space = {}
+    for block in re.findall(r"(?:^    [^\n]*\n|^\n(?=    ))+", section, re.M):
+        if "import" in block and not any(word in block for word in without):
+            exec(compile(textwrap.dedent(block), "python.md", "exec"), space)
+    return space
+
+
 def check_gymnasium():
     from gymnasium.utils.env_checker import check_env
     from mscgym.gym import Env
@@ -71,6 +84,13 @@ def check_gymnasium():
     expect(outcome.state == "complete" and reward == -outcome.objectives[0], "minus the objective at the end")
     env.close()
     expect("the best plan: " in run("python3", "learn.py", "agent.json", "20"), "a plan that was learnt")
+    if has("stable_baselines3"):
+        space = check_guide("The gym view")
+        result, tasks = space["result"], space["env"].space.tasks
+        labels = [task.choices[choice] for task, choice in zip(tasks, space["plan"])]
+        expect(list(result.plan.values()) == labels, f"{labels}, found {result.plan}")
+    else:
+        check_guide("The gym view", ["stable_baselines3", "plan"])
 
 
 def main():
@@ -94,6 +114,9 @@ def main():
         run(MSCGYM, "envs", "--check", "environment.json")
     if has("optuna"):
         expect("winner: trial" in run(MSCGYM, "search", "sampler.json", "--quiet", "--trials", "60"), "a winner")
+        if has("numpy"):
+            result = check_guide("A sampler of Optuna")["result"]
+            expect(result.metrics["size_ratio"] <= 0.2 and len(result.record) > 40, "trials within the bounds")
     check_arrays()
     if has("gymnasium", "numpy"):
         check_gymnasium()

@@ -147,6 +147,32 @@ def check_errors():
             raise AssertionError(f"expected an error with {text!r}")
 
 
+def check_back():
+    """A compressed model is a module of torch again, with equal outputs up to a step of its integers."""
+    import mscgym
+
+    torch.manual_seed(3)
+    image = torch.rand(N, 3, 8, 8)
+    options = {"trials": 2, "target": "generic", "progress": False}
+    for name, choice in (("eight", 8), ("four", {"bits": 4}), ("half", {"type": "float16"}),
+                         ("groups", {"bits": 3, "group_size": 32})):
+        result = mscgym.search(Convolutional(), image, choices=[choice], workspace=name, **options)
+        module = result.model.torch(f"torch_{name}")
+        assert os.path.exists(f"torch_{name}/main.py") and not module.training
+        found = module(image).detach().numpy()
+        outputs = only(mscgym.run(result, image, progress=False))
+        step = np.abs(outputs).max() / 2 ** {"eight": 8, "four": 4, "half": 10, "groups": 3}[name]
+        assert np.abs(found - outputs).max() <= step, f"{name}: {np.abs(found - outputs).max()}, a step is {step}"
+    result = mscgym.quantize(Convolutional(), image, effort="fast", progress=False)
+    module = result.model.torch()
+    session = onnxruntime.InferenceSession(result.model)
+    expected = session.run(None, {"image": image.numpy()})[0]
+    found = module(image)
+    assert np.abs(found.detach().numpy() - expected).max() <= np.abs(expected).max() / 2 ** 7
+    found.square().mean().backward()
+    assert all(part.grad is not None for part in module.parameters())
+
+
 def check_search():
     import mscgym
 
@@ -172,7 +198,7 @@ def main():
         os.symlink(program, os.path.join(folder, "mscgym"))
         os.environ.update(PATH=folder + os.pathsep + os.environ["PATH"], PYTHONPATH=PACKAGE)
         os.chdir(folder)
-        for check in (check_forms, check_loader, check_programs, check_errors, check_search):
+        for check in (check_forms, check_loader, check_programs, check_errors, check_back, check_search):
             check()
             print(f"{check.__name__}: done", flush=True)
 

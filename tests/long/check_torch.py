@@ -18,6 +18,7 @@ import tempfile
 import textwrap
 import unittest
 import warnings
+from unittest import mock
 
 try:
     import numpy
@@ -265,6 +266,53 @@ class TorchTest(unittest.TestCase):
                 made = to_torch(Graph.load(self.folder / "folded.json"), self.folder / "made")
                 self.near([made(x).detach().numpy()], [module(x)])
 
+    def test_integers(self):
+        """QuantizeLinear and DequantizeLinear: types, axes, blocks, halves; expected values are onnx's."""
+        try:
+            import onnx
+            from onnx.reference import ReferenceEvaluator
+        except ImportError as error:
+            self.skipTest(f"skipped: {error}")
+        kinds, helper, x = onnx.TensorProto, onnx.helper, torch.randn(4, 6, 5) * 40
+        x[0, 0, :4] = torch.tensor([0.25, 0.75, -0.25, 1.25])
+        for kind, axis, block, has_zero, is_half in [
+                (kinds.UINT8, 1, 0, True, False), (kinds.INT8, None, 0, False, False), (kinds.INT8, -1, 0, True, False),
+                (kinds.INT16, 0, 0, True, False), (kinds.UINT16, None, 0, True, False), (kinds.INT4, 1, 3, True, False),
+                (kinds.UINT4, 2, 2, True, False), (kinds.UINT8, None, 0, True, True)]:
+            with self.subTest(kind=kind, axis=axis, block=block):
+                shape = [] if axis is None else [x.shape[axis]] if not block else [
+                    -(-n // block) if i == axis else n for i, n in enumerate(x.shape)]
+                scales = numpy.full(shape, 0.5, "f4") + numpy.arange(numpy.prod(shape, dtype=int)).reshape(shape) % 3
+                scale_kind = kinds.FLOAT16 if is_half else kinds.FLOAT
+                zeros = [int(i % 5) for i in range(scales.size)]
+                constants = [helper.make_tensor("scale", scale_kind, shape, scales.reshape(-1))]
+                constants += [helper.make_tensor("zero", kind, shape, zeros)] if has_zero else []
+                names = [tensor.name for tensor in constants]
+                places = {"axis": axis} if axis is not None else {}
+                places |= {"block_size": block} if block else {}
+                more = {} if has_zero else {"output_dtype": kind}
+                nodes = [helper.make_node("QuantizeLinear", ["x", *names], ["q"], **places, **more),
+                         helper.make_node("Transpose", ["q"], ["t"], perm=[0, 1, 2]),
+                         helper.make_node("DequantizeLinear", ["t", *names], ["y"], **places)]
+                data, result = (helper.make_tensor_value_info(name, scale_kind, x.shape) for name in "xy")
+                results = [result]
+                if kind not in (kinds.INT4, kinds.UINT4):
+                    results.append(helper.make_tensor_value_info("q", kind, x.shape))
+                model = helper.make_model(helper.make_graph(nodes, "net", [data], results, constants),
+                                          opset_imports=[helper.make_opsetid("", 23)], ir_version=10)
+                onnx.save(model, self.folder / "net.onnx")
+                given = x.half() if is_half else x
+                expected = ReferenceEvaluator(model).run(None, {"x": given.numpy()})
+                self.mscgym("graph", "net.onnx", "-o", "net.json")
+                made = to_torch(Graph.load(self.folder / "net.json"), self.folder / "made")
+                found = made(given)
+                for a, b in zip(found if isinstance(found, tuple) else [found], expected, strict=True):
+                    self.assertEqual((a.numpy().dtype, a.tolist()), (b.dtype, b.tolist()))
+                wanted = given.clone().requires_grad_()
+                first = made(wanted)
+                (first[0] if isinstance(first, tuple) else first).float().sum().backward()
+                self.assertEqual({*wanted.grad.unique().tolist()} - {0.0, 1.0}, set())
+
     def test_guide(self):
         """The examples of docs/torch.md run one after the other."""
         text = (PYTHON.parent / "docs" / "torch.md").read_text(encoding="utf-8")
@@ -272,6 +320,10 @@ class TorchTest(unittest.TestCase):
         space, before = {}, os.getcwd()
         os.chdir(self.folder)
         self.addCleanup(os.chdir, before)
+        os.symlink(PROGRAM, self.folder / "mscgym")
+        path = mock.patch.dict(os.environ, PATH=f"{self.folder}{os.pathsep}{os.environ['PATH']}")
+        path.start()
+        self.addCleanup(path.stop)
         for block in map(textwrap.dedent, blocks):
             first = block.split()[0]
             if first == "mscgym":

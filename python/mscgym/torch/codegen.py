@@ -37,9 +37,10 @@ _ROLES = {
     **dict.fromkeys(["take", "gather_elements", "gather_nd"], ["input", "indices"]),
     "scatter_elements": ["input", "indices", "updates"], "image.resize2d": ["input", "roi", "scales", "size"],
     "nn.batch_norm": ["input", "gamma", "beta", "mean", "var"],
-    **dict.fromkeys(["nn.layer_norm", "nn.group_norm", "nn.instance_norm"], ["input", "gamma", "beta"])}
+    **dict.fromkeys(["nn.layer_norm", "nn.group_norm", "nn.instance_norm"], ["input", "gamma", "beta"]),
+    **dict.fromkeys(["quantize", "dequantize"], ["input", "scale", "zero_point"])}
 _TRAINED = {"weight", "bias", "gamma", "beta", "recurrence", "slope"}
-_HELPERS = ["cut", "expand", "gather_nd", "lengths", "recurrent", "take", "whole"]
+_HELPERS = ["cut", "dequantize", "expand", "gather_nd", "lengths", "quantize", "recurrent", "take", "whole"]
 
 
 def plain(values: Sequence[int], default: int | None = None) -> Any:
@@ -261,14 +262,20 @@ class Writer:
             if edit:
                 self.forward.append(f"{self.texts[tensor.name]} = {edit}({self.texts[tensor.name]})")
 
+    def result(self, name: str) -> str:
+        """How the last line reads an output. The integers of `quantize`, which are float32, get their own type."""
+        text, dtype = self.read(Joint("", "output"), name), self.tensors[name].dtype
+        is_quantised = any(joint.optype == "quantize" for joint in self.joints)
+        return f"{text}.to(torch.{dtype})" if is_quantised and re.fullmatch("u?int(8|16)", dtype) else text
+
     def write(self) -> str:
         for joint in self.joints:
             self.add(joint)
         inputs = [self.texts[name] for name in self.graph.inputs]
-        results = [self.read(Joint("", "output"), name) for name in self.graph.outputs]
+        results = [self.result(name) for name in self.graph.outputs]
         if self.edits:
             self.init += self.edits.lines()
-        body = "\n".join(self.init + self.forward)
+        body = "\n".join(self.init + self.forward + results)
         helpers = ["GraphModule", "main"] + [name for name in _HELPERS if re.search(rf"\b{name}\(", body)]
         lines = [f'"""{self.graph.name}: a torch module that mscgym wrote from a graph.', "",
                  "load() returns the module with its weights. `python3 main.py` compares it with recorded outputs.",

@@ -265,6 +265,37 @@ def astype(e: Emit) -> str:
     return f"{e[0]}.to(torch.{e.joint.attrs['dtype']})"
 
 
+# ---- Integers with scales --------------------------------------------------------------------------------------------
+
+def _integers(e: Emit) -> str:
+    """The integers narrower than a byte that the bytes of the joint hold, or ""."""
+    kind = e.joint.attrs.get("format", "")
+    if "float" in kind:
+        raise e.unsupported(f"the format {kind}")
+    return kind
+
+
+def _levels(e: Emit, *bounds: int) -> str:
+    axis, block = int(e.joint.number("axis", 1)), int(e.joint.number("block_size", 0))
+    places = {"axis": axis if e.shape("scale") else None, "block": block or None}
+    return call(e.joint.optype, e[0], e["scale"], e.get("zero_point"), *bounds, **places)
+
+
+@row("quantize")
+def quantize(e: Emit) -> str:
+    tensor = e.joint.outputs[0]
+    kind = _integers(e) or tensor.dtype
+    n = 1 << int(kind.lstrip("uint"))
+    low = 0 if kind.startswith("u") else -n // 2
+    return _levels(e, low, low + n - 1)
+
+
+@row("dequantize")
+def dequantize(e: Emit) -> str:
+    _integers(e)
+    return _levels(e)
+
+
 # ---- Pooling and resizing --------------------------------------------------------------------------------------------
 
 @row(*[f"nn.{kind}_pool{n}d" for kind in ("max", "avg") for n in (1, 2, 3)])

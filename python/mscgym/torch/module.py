@@ -140,6 +140,29 @@ def lengths(x: Tensor, start: int = 0, end: int | None = None) -> Tensor:
     return torch.tensor(x.shape[start:end], dtype=torch.int64)
 
 
+def _along(part: Tensor, x: Tensor, axis: int, block: int) -> Tensor:
+    """Scales or zero points of x, as float32 that broadcasts to x: one, or one per index or block of the axis."""
+    if part.numel() == 1:
+        return part.float().reshape(())
+    if block:
+        return part.float().repeat_interleave(block, axis).narrow(axis, 0, x.shape[axis])
+    return part.float().reshape([-1 if i == axis % x.dim() else 1 for i in range(x.dim())])
+
+
+def quantize(x: Tensor, scale: Tensor, zero: Tensor | None, low: int, high: int, axis: int = 1,
+             block: int = 0) -> Tensor:
+    """The integers that represent x, as float32. Gradients pass the rounding, and are zero beyond the range."""
+    levels = x.float() / _along(scale, x, axis, block)
+    levels = levels + (torch.round(levels) - levels).detach()
+    return torch.clamp(levels if zero is None else levels + _along(zero, x, axis, block), low, high)
+
+
+def dequantize(x: Tensor, scale: Tensor, zero: Tensor | None = None, axis: int = 1, block: int = 0) -> Tensor:
+    """What the integers x represent, in the type of the scale."""
+    levels = x.float() if zero is None else x.float() - _along(zero, x, axis, block)
+    return (levels * _along(scale, x, axis, block)).to(scale.dtype)
+
+
 def whole(items: Any) -> list[int]:
     """The numbers of a tensor of integers."""
     return [int(item) for item in items]
@@ -174,5 +197,5 @@ def recurrent(kind: str, x: Tensor, weight: Tensor, recurrence: Tensor, bias: Te
     return (y.unflatten(2, (n_ways, size)).transpose(1, 2), *last)
 
 
-__all__ = ["GraphModule", "compare", "cut", "expand", "functional", "gather_nd", "lengths", "main", "nn", "recurrent",
-           "take", "torch", "whole"]
+__all__ = ["GraphModule", "compare", "cut", "dequantize", "expand", "functional", "gather_nd", "lengths", "main", "nn",
+           "quantize", "recurrent", "take", "torch", "whole"]
