@@ -283,7 +283,7 @@ class Writer:
                  "from pathlib import Path", "", "import torch", "from torch import nn",
                  "from torch.nn import functional as F", "", f"from mscgym.torch.module import {', '.join(helpers)}"]
         if self.edits and self.edits.imports():
-            lines.append(f"from mscgym.torch.training import {', '.join(self.edits.imports())}")
+            lines.append(f"from mscgym.torch.fake_quantize import {', '.join(self.edits.imports())}")
         lines += ["", "FOLDER = Path(__file__).resolve().parent", "", "", "class Main(GraphModule):",
                   "    def __init__(self):", "        super().__init__()"]
         lines += [f"        {line}" for line in self.init]

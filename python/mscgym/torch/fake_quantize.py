@@ -1,27 +1,28 @@
-"""Fake-quantisation with straight-through gradients, from the edits of a strategy (docs/strategy.md).
+"""Edits of tensors while a module is trained: fake quantisation, narrow floats and masks.
 
-    quantise = FakeQuantize.from_edit(edit, learn=True)     # an element of a strategy's "edits"
-    y = quantise(x)                                         # float32; the values that the integers represent
-    quantise.to_edit()                                      # the edit with the scales as they are now
+    quantise = from_edit(edit, learns=True)     # an element of a strategy's "edits" (docs/strategy.md)
+    y = quantise(x)                             # float32; the values that the integers represent
+    quantise.to_edit()                          # the edit with the scales as they are now
 
 The integers are clamp(round(x / scale) + zero point, low, high), half to even, as in ONNX. The gradient passes
 to elements within the range. The gradient of a scale is that of Esser and others, Learned Step Size
-Quantization (2020). Edits to float16 and bfloat16 round to that type and have no scales.
+Quantization (2020).
 """
 from __future__ import annotations
 
 import base64
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy
 import torch
 from torch import nn
 
+from mscgym.torch.strategy import read_numbers
+
 Edit = Mapping[str, Any]
 
-_FLOATS = {"float16": torch.float16, "bfloat16": torch.bfloat16}
 _LEAST_SCALE = 1e-12
 
 
@@ -80,48 +81,50 @@ def fake_quantize(x: torch.Tensor, scale: torch.Tensor, zero_point: torch.Tensor
     return y.to(x.dtype)  # type: ignore[no-any-return]
 
 
-def read_numbers(value: Any, dtype: str) -> numpy.ndarray[Any, Any]:
-    """The numbers of a strategy's field: a list, or base64 of little-endian numbers of the type `dtype`."""
-    if isinstance(value, str):
-        return numpy.frombuffer(base64.b64decode(value), dtype).copy()
-    return numpy.asarray(value, dtype)
+class Narrow(nn.Module):
+    """Rounds to the nearest number of a narrower float type, limited to its largest."""
+
+    def __init__(self, dtype: torch.dtype) -> None:
+        super().__init__()
+        self.dtype = dtype
+        self.edit: dict[str, Any] = {}
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return _Cast.apply(x, self.dtype)  # type: ignore[no-any-return]
+
+    def to_edit(self, weight: torch.Tensor | None = None) -> dict[str, Any]:
+        """The edit, without the method by which its numbers were found."""
+        return _without_origin(self.edit)
+
+    def extra_repr(self) -> str:
+        return str(self.dtype).removeprefix("torch.")
 
 
 class FakeQuantize(nn.Module):
-    """Fake-quantises a weight or an activation as an edit of a strategy says.
+    """(clamp(round(x / scale) + zero point, low, high) - zero point) * scale.
 
-    `scale` [n] is a parameter if the scales are learnt and a buffer otherwise; `zero_point` [n] is a buffer.
-    n is 1, the length of the axis, or the number of groups.
+    `scale` [n] is a parameter if it `learns`, and a buffer otherwise; `zero_point` [n] is a buffer. n is 1, the
+    length of the axis, or the number of groups. `axis`: the axis of x along which scales differ; -1: one scale.
+    With `group_size`, each group of so many elements along `axis`, or along `group_axes` axes from there as one,
+    has a scale. The gradient of a scale is divided by the square root of the number of elements with this scale,
+    times the largest integer. The samples of an activation do not count; all elements of a weight do (`is_weight`).
     """
 
     scale: torch.Tensor
     zero_point: torch.Tensor
 
-    def __init__(self, edit: Edit, learn: bool = False, is_weight: bool = False):
+    def __init__(self, n: int, low: int, high: int, axis: int = -1, group_size: int = 0, group_axes: int = 1,
+                 learns: bool = False, is_weight: bool = False) -> None:
         super().__init__()
-        self.is_weight = is_weight
-        self.edit = dict(edit)
-        self.dtype = _FLOATS.get(str(edit.get("type", "")))
-        if self.dtype is not None:
-            return
-        scale = torch.from_numpy(read_numbers(edit["scales"], "<f4"))
-        zeros = torch.from_numpy(read_numbers(edit["zero_points"], "<i4")).float()
-        if learn:
-            self.scale = nn.Parameter(scale)
+        if learns:
+            self.scale = nn.Parameter(torch.ones(n))
         else:
-            self.register_buffer("scale", scale)
-        self.register_buffer("zero_point", zeros.expand(len(scale)).clone())
-        self.low, self.high, self.axis = int(edit["low"]), int(edit["high"]), int(edit["axis"])
-        self.group_size, self.group_axes = int(edit.get("group_size", 0)), int(edit.get("group_axes", 1))
-
-    @classmethod
-    def from_edit(cls, edit: Edit, learn: bool = False, is_weight: bool = False) -> FakeQuantize:
-        """Makes the quantiser of an edit.
-
-        learn: its scales are parameters. Their gradients are divided by the square root of the number of elements
-            with one scale, without the samples of an activation, times the largest integer.
-        """
-        return cls(edit, learn, is_weight)
+            self.register_buffer("scale", torch.ones(n))
+        self.register_buffer("zero_point", torch.zeros(n))
+        self.low, self.high, self.axis = low, high, axis
+        self.group_size, self.group_axes = group_size, group_axes
+        self.is_weight = is_weight
+        self.edit: dict[str, Any] = {}
 
     def _spread(self, numbers: torch.Tensor, shape: torch.Size) -> torch.Tensor:
         """Numbers of channels or groups in a form that broadcasts to `shape`."""
@@ -137,8 +140,6 @@ class FakeQuantize(nn.Module):
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """Any shape that the edit's axis and groups fit; the result has the shape and type of x."""
-        if self.dtype is not None:
-            return _Cast.apply(x, self.dtype)  # type: ignore[no-any-return]
         scale = self.scale.abs().clamp_min(_LEAST_SCALE)
         n_elements = x.numel() // len(scale) // (1 if self.is_weight or x.ndim == 0 else max(1, len(x)))
         factor = 1 / math.sqrt(max(1, n_elements) * max(1, self.high))
@@ -157,13 +158,10 @@ class FakeQuantize(nn.Module):
         return (integers - self._spread(self.zero_point, integers.shape)) * scale
 
     def to_edit(self, weight: torch.Tensor | None = None) -> dict[str, Any]:
-        """The edit with the present scales and, for a weight, its integers. The method by which the edit's
-        first numbers were found is left out, because it did not find these.
+        """The edit with the present scales and, for a weight, its integers. Without the method by which the edit's
+        first numbers were found.
         """
-        origin = {"observer", "percentile", "range_scale", "rounding", "correct", "symmetric", "shifts", "integers"}
-        edit = {key: value for key, value in self.edit.items() if key not in origin}
-        if self.dtype is not None:
-            return edit
+        edit = _without_origin(self.edit)
         edit["scales"] = [float(s) for s in self.scale.detach().abs().clamp_min(_LEAST_SCALE).cpu()]
         edit["zero_points"] = [int(z) for z in self.zero_point.cpu()]
         if weight is not None and self.edit["bits"] <= 8:
@@ -173,7 +171,45 @@ class FakeQuantize(nn.Module):
         return edit
 
     def extra_repr(self) -> str:
-        if self.dtype is not None:
-            return f"type={self.edit['type']}"
         is_learnt = isinstance(self.scale, nn.Parameter)
-        return f"bits={self.edit['bits']}, scales={len(self.scale)}{', learnt' if is_learnt else ''}"
+        return f"{self.low} to {self.high}, axis={self.axis}, scales={len(self.scale)}{', learnt' if is_learnt else ''}"
+
+
+class Mask(nn.Module):
+    """Holds elements at zero: x times a mask of 0 and 1, before further edits."""
+
+    def __init__(self, shape: Sequence[int], then: nn.Module | None = None) -> None:
+        super().__init__()
+        self.mask: torch.Tensor
+        self.register_buffer("mask", torch.ones(tuple(shape)))
+        self.then = then
+
+    def forward(self, x: torch.Tensor) -> Any:
+        x = x * self.mask
+        return x if self.then is None else self.then(x)
+
+
+Quantiser = FakeQuantize | Narrow
+
+
+def from_edit(edit: Edit, learns: bool = False, is_weight: bool = False) -> Quantiser:
+    """The module of an edit. `learns`: its scales are parameters."""
+    made: Quantiser
+    if "type" in edit:
+        made = Narrow(getattr(torch, edit["type"]))
+    else:
+        scale = torch.from_numpy(read_numbers(edit["scales"], "<f4"))
+        zeros = torch.from_numpy(read_numbers(edit["zero_points"], "<i4")).float()
+        made = FakeQuantize(len(scale), int(edit["low"]), int(edit["high"]), int(edit["axis"]),
+                            int(edit.get("group_size", 0)), int(edit.get("group_axes", 1)), learns, is_weight)
+        with torch.no_grad():
+            made.scale.copy_(scale)
+            made.zero_point.copy_(zeros.expand(len(scale)))
+    made.edit = dict(edit)
+    return made
+
+
+def _without_origin(edit: Edit) -> dict[str, Any]:
+    """An edit without the method by which its numbers were found."""
+    origin = {"observer", "percentile", "range_scale", "rounding", "correct", "symmetric", "shifts", "integers"}
+    return {key: value for key, value in edit.items() if key not in origin}

@@ -3,33 +3,22 @@ from __future__ import annotations
 
 import json
 import os
-import struct
-import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy
 
-from mscgym.installed import environment, program
+from mscgym import process
+from mscgym.safetensors import read_safetensors
 
 Array = numpy.ndarray[Any, Any]
 Json = dict[str, Any]
 
-_TYPES = {"F64": "<f8", "F32": "<f4", "I64": "<i8", "I32": "<i4", "I8": "i1", "U8": "u1", "BOOL": "?", "F16": "<f2"}
 
-
-class ProgramError(RuntimeError):
-    """The program refused its task. The message is its line."""
-
-
-def call(*arguments: str) -> str:
-    """The standard output of `mscgym ARGUMENTS`. ProgramError with the program's line if it fails."""
-    made = subprocess.run([program(), *arguments], capture_output=True, text=True, env=environment())
-    if made.returncode != 0:
-        lines = made.stderr.strip().splitlines() or [f"mscgym {arguments[0]} ended with {made.returncode}"]
-        raise ProgramError(lines[-1].removeprefix("mscgym: "))
-    return made.stdout
+def call(*arguments: str, as_json: bool = False) -> Any:
+    """Runs `mscgym ARGUMENTS`, and returns the JSON that it prints, if any."""
+    return process.call([*arguments, "--quiet"], progress=False, as_json=as_json).value
 
 
 @dataclass
@@ -53,14 +42,14 @@ class Network:
 def read_network(path: str, folder: str) -> Network:
     """Reads a model file. `folder` is a scratch folder."""
     graph = os.path.join(folder, "graph.json")
-    call("graph", path, "-o", graph, "--quiet")
+    call("graph", path, "-o", graph)
     with open(graph, encoding="utf-8") as file:
         value = json.load(file)
     weights = os.path.join(folder, "graph.safetensors")
     joints = _flatten(value["nodes"])
     aliases = {t["name"]: t.get("alias") or t["name"] for joint in joints for t in joint["outputs"]}
     return Network(path, joints, [aliases[name] for name in value["inputs"]],
-                   _read_safetensors(weights) if os.path.exists(weights) else {}, value["outputs"])
+                   read_safetensors(weights) if os.path.exists(weights) else {}, value["outputs"])
 
 
 def _flatten(joints: list[Json]) -> list[Json]:
@@ -78,19 +67,6 @@ def _flatten(joints: list[Json]) -> list[Json]:
     return flat
 
 
-def _read_safetensors(path: str) -> dict[str, Array]:
-    with open(path, "rb") as file:
-        data = file.read()
-    start = 8 + struct.unpack("<Q", data[:8])[0]
-    arrays = {}
-    for name, entry in json.loads(data[8:start]).items():
-        if name != "__metadata__" and entry["dtype"] in _TYPES:
-            first, last = entry["data_offsets"]
-            arrays[name] = numpy.frombuffer(data[start + first:start + last], _TYPES[entry["dtype"]]).reshape(
-                entry["shape"])
-    return arrays
-
-
 def compute(network: Network, inputs: Mapping[str, Array], tensors: Sequence[str], folder: str,
             strategy: str | None = None) -> dict[str, Array]:
     """The given tensors of one run on `inputs`, by name."""
@@ -105,7 +81,7 @@ def compute(network: Network, inputs: Mapping[str, Array], tensors: Sequence[str
         arguments += ["--tensor", name]
     if strategy is not None:
         arguments += ["--strategy", strategy]
-    call("run", network.path, *arguments, "--output", out, "--repeat", "0", "--quiet")
+    call("run", network.path, *arguments, "--output", out, "--repeat", "0")
     with numpy.load(out) as arrays:
         return {name: arrays[name] for name in tensors}
 
@@ -114,7 +90,7 @@ def varying(network: Network, inputs: Mapping[str, Array], folder: str) -> list[
     """The activations that depend on the inputs, in the order in which joints compute them."""
     samples, out = os.path.join(folder, "one.npz"), os.path.join(folder, "all.npz")
     numpy.savez(samples, **inputs)  # type: ignore[arg-type]
-    call("run", network.path, "--inputs", samples, "--samples", "1", "--tensor", "*", "--output", out, "--quiet")
+    call("run", network.path, "--inputs", samples, "--samples", "1", "--tensor", "*", "--output", out)
     with numpy.load(out) as arrays:
         found = {name.partition("/0")[0] if name.endswith("/0") else name for name in arrays}
     os.remove(out)
@@ -124,20 +100,19 @@ def varying(network: Network, inputs: Mapping[str, Array], folder: str) -> list[
 
 def sites(path: str, target: str | None = None) -> list[Json]:
     """The tensors that can be quantised, each with the joints that read it."""
-    value: list[Json] = json.loads(call("graph", path, "--sites", "--json", "--quiet",
-                                        *(["--target", target] if target else [])))
+    value: list[Json] = call("graph", path, "--sites", *(["--target", target] if target else []), as_json=True)
     return value
 
 
 def channels(path: str) -> list[Json]:
     """The groups of channels that can be removed (docs/json.md)."""
-    groups: list[Json] = json.loads(call("graph", path, "--channels", "--json", "--quiet"))["groups"]
+    groups: list[Json] = call("graph", path, "--channels", as_json=True)["groups"]
     return groups
 
 
 def export(path: str, strategy: str, out: str) -> None:
     """Writes the compressed model."""
-    call("export", "--model", path, "--strategy", strategy, "-o", out, "--quiet")
+    call("export", "--model", path, "--strategy", strategy, "-o", out)
 
 
 def hashes(path: str, inputs: Mapping[str, Array], folder: str) -> Json:
@@ -149,7 +124,7 @@ def hashes(path: str, inputs: Mapping[str, Array], folder: str) -> Json:
         json.dump({"schema": "mscgym.strategy.1", "graph": nothing, "weights": nothing, "edits": []}, file)
     numpy.savez(samples, **inputs)  # type: ignore[arg-type]
     call("export", "--model", path, "--strategy", empty, "--recalibrate", "--dataset", samples, "--save-strategy",
-         filled, "-o", os.path.join(folder, "empty.onnx"), "--quiet")
+         filled, "-o", os.path.join(folder, "empty.onnx"))
     with open(filled, encoding="utf-8") as file:
         value: Json = json.load(file)
     return value

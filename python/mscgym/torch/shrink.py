@@ -11,8 +11,8 @@ from typing import Any
 import torch
 from torch import nn
 
-from mscgym.torch.fake_quantize import read_numbers
 from mscgym.torch.match import Match, MatchError, Weight, along, channel_axis, fold_scale
+from mscgym.torch.strategy import read_numbers
 
 _CONVS = (nn.modules.conv._ConvNd,)
 _NORMS = (nn.modules.batchnorm._BatchNorm, nn.InstanceNorm1d, nn.InstanceNorm2d, nn.InstanceNorm3d)

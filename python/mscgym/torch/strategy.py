@@ -17,11 +17,11 @@ _READ = {  # types of joints that compute with quantised operands: how many of t
     **dict.fromkeys(["matmul", "msc.gemm"], 2)}
 
 
-def numbers(value: Any, kind: str) -> Array:
-    """Scales or zero points: a list, or base64 of little-endian numbers."""
+def read_numbers(value: Any, dtype: str) -> Array:
+    """The numbers of a strategy's field: a list, or base64 of little-endian numbers of the type `dtype`."""
     if isinstance(value, str):
-        return np.frombuffer(base64.b64decode(value), kind).astype(np.float32)
-    return np.array(value, np.float32)
+        return np.frombuffer(base64.b64decode(value), dtype).copy()
+    return np.asarray(value, dtype)
 
 
 class Edits:
@@ -90,13 +90,14 @@ class Edits:
             text = f"Narrow(torch.{edit['type']})"
             scales = zeros = None
         else:
-            scales = numbers(edit["scales"], "<f4")
-            zeros = np.broadcast_to(numbers(edit["zero_points"], "<i4"), scales.shape).astype(np.float32)
+            scales = read_numbers(edit["scales"], "<f4")
+            zeros = np.broadcast_to(read_numbers(edit["zero_points"], "<i4"), scales.shape).astype(np.float32)
             groups = f", group_size={edit['group_size']}" if edit.get("group_size") else ""
             groups += f", group_axes={edit['group_axes']}" if edit.get("group_axes", 1) > 1 else ""
             axis = edit.get("axis", -1)
+            learns = ", learns=True" + (", is_weight=True" if shape else "") if self.learns else ""
             text = (f"FakeQuantize({scales.size}, {edit['low']}, {edit['high']}"
-                    + (f", axis={axis}" if axis >= 0 else "") + groups + (", learns=True" if self.learns else "") + ")")
+                    + (f", axis={axis}" if axis >= 0 else "") + groups + learns + ")")
         name = self._name(edit["tensor"], f"Mask({shape}, {text})" if is_masked else text)
         if scales is not None and zeros is not None:
             part = f"edits.{name}.then" if is_masked else f"edits.{name}"
@@ -106,7 +107,7 @@ class Edits:
     def _add_weight(self, edit: Mapping[str, Any], number: int) -> None:
         name, data = edit["tensor"], self.graph.arrays[edit["tensor"]]
         if "shifts" in edit:
-            self._shift(name, numbers(edit["shifts"], "<f4"))
+            self._shift(name, read_numbers(edit["shifts"], "<f4"))
         self.weights[name] = self._make(edit, number, list(data.shape))
         if "integers" in edit:
             self.graph.arrays[name] = self._from_integers(edit, data)
@@ -115,8 +116,8 @@ class Edits:
         """The weight that the integers represent: rounding it to the nearest gives the same integers."""
         kind = np.int8 if edit["low"] < 0 else np.uint8
         codes = np.frombuffer(base64.b64decode(edit["integers"]), kind).reshape(data.shape).astype(np.float32)
-        scales = numbers(edit["scales"], "<f4")
-        zeros = np.broadcast_to(numbers(edit["zero_points"], "<i4"), scales.shape)
+        scales = read_numbers(edit["scales"], "<f4")
+        zeros = np.broadcast_to(read_numbers(edit["zero_points"], "<i4"), scales.shape).astype(np.float32)
         axis, size = edit.get("axis", -1), edit.get("group_size", 0)
         if size:
             last = axis + edit.get("group_axes", 1)

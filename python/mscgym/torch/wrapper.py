@@ -17,7 +17,7 @@ from torch import nn
 from torch.nn import functional
 
 from mscgym.torch.calls import Change, Changes, Place, Slot, replace_tensors, tensors_of
-from mscgym.torch.fake_quantize import FakeQuantize
+from mscgym.torch.fake_quantize import FakeQuantize, Narrow, Quantiser
 from mscgym.torch.match import Weight, along, channel_axis, fold_scale
 
 Strategy = Mapping[str, Any]
@@ -26,7 +26,7 @@ Strategy = Mapping[str, Any]
 class MSCWrapper(nn.Module):
     """A module and the compression of its weights and activations. `wrap` makes it.
 
-    `module` is the user's own module. `sites` holds a FakeQuantize for each edit of the strategy, and `masks` the
+    `module` is the user's own module. `sites` holds a FakeQuantize or Narrow for each edit of the strategy, and `masks` the
     masks of sparse weights, both under the names of tensors with dots replaced by "/". `quantises` switches
     fake-quantisation; masks always hold. `freezes_norms`: batch normalisation is in evaluation in training, too,
     from the next call of `train`. Inputs and outputs are those of the module.
@@ -78,10 +78,16 @@ class MSCWrapper(nn.Module):
         key = keys[0]
         return self._unfold(key, self._quantiser(key)(self.folded_weight(key, weight)))
 
-    def _quantiser(self, key: str) -> FakeQuantize:
+    def _quantiser(self, key: str) -> Quantiser:
+        quantiser = self.sites[key]
+        assert isinstance(quantiser, (FakeQuantize, Narrow))
+        return quantiser
+
+    def _steps(self, key: str) -> torch.Tensor:
+        """The scales of a tensor of integers."""
         quantiser = self.sites[key]
         assert isinstance(quantiser, FakeQuantize)
-        return quantiser
+        return quantiser.scale.abs()
 
     @property
     def _mask_keys(self) -> dict[str, str]:
@@ -114,7 +120,7 @@ class MSCWrapper(nn.Module):
         weight_key, input_key = self.rounded_biases[name]
         of, bias = self.site_weights[weight_key], self.module.get_parameter(name)
         with torch.no_grad():
-            folded, step = bias, self._quantiser(weight_key).scale.abs() * self._quantiser(input_key).scale.abs()
+            folded, step = bias, self._steps(weight_key) * self._steps(input_key)
             if of.norm is not None:
                 norm: Any = self.module.get_submodule(of.norm)
                 own = getattr(self.module.get_submodule(of.module), "bias", None)

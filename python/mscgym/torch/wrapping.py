@@ -12,11 +12,13 @@ from typing import Any
 import torch
 from torch import nn
 
+from mscgym.errors import Error
 from mscgym.torch import program
-from mscgym.torch.fake_quantize import FakeQuantize, read_numbers
+from mscgym.torch.fake_quantize import FakeQuantize, from_edit
 from mscgym.torch.match import Match, MatchError, Weight, match
 from mscgym.torch.onnx_export import export_onnx
 from mscgym.torch.shrink import bias_owner, replace, set_bias, set_weight, shrink
+from mscgym.torch.strategy import read_numbers
 from mscgym.torch.wrapper import MSCWrapper, evaluate, relative_difference, site_key
 
 
@@ -111,7 +113,7 @@ def _quantise(wrapper: MSCWrapper, found: Match, learn_scales: bool | str) -> No
         tensor, key = edit["tensor"], site_key(edit["site"])
         is_weight = tensor in found.network.weights
         learns = learn_scales is True or learn_scales == ("weights" if is_weight else "activations")
-        quantiser = FakeQuantize.from_edit(edit, learns, is_weight)
+        quantiser = from_edit(edit, learns, is_weight)
         if is_weight:
             if tensor not in found.weights:
                 raise MatchError(f"weight '{tensor}' of {found.network.path} is not a parameter of the module: fix "
@@ -119,7 +121,7 @@ def _quantise(wrapper: MSCWrapper, found: Match, learn_scales: bool | str) -> No
             weight = found.weights[tensor]
             wrapper.site_weights[key] = weight
             parameter = wrapper.module.get_parameter(weight.full_name)
-            if "integers" in edit:
+            if "integers" in edit and isinstance(quantiser, FakeQuantize):
                 kind = "i1" if quantiser.low < 0 else "u1"
                 shape = wrapper.folded_weight(key, parameter).shape
                 integers = torch.from_numpy(read_numbers(edit["integers"], kind)).float().reshape(shape)
@@ -176,7 +178,7 @@ def _run_strategy(wrapper: MSCWrapper, network: program.Network, folder: str, ed
     inputs = {name: a.numpy() for name, a in zip(network.inputs, wrapper.example, strict=True)}
     try:
         arrays = program.compute(network, inputs, network.outputs, folder, path)
-    except program.ProgramError as error:
+    except Error as error:
         raise MatchError(f"the strategy does not fit {network.path}: {error}; give the ONNX file of the search as "
                          "model=") from error
     return [torch.from_numpy(arrays[name]) for name in network.outputs]
