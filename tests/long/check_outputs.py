@@ -273,7 +273,7 @@ def check_detectors(m):
                                                                                                          "values"}
         check(f"{name}: what is compared", named == expected, f"{named}, expected {expected}")
         if code == 0:
-            check(f"{name}: a loss is measured", report["plans"][0]["examined"]["held_back"]["distill_loss"] > 0)
+            check(f"{name}: a loss is measured", report["plans"][0]["examined"]["validation"]["distill_loss"] > 0)
             check(f"{name}: nothing is quantised behind it", not quantised_tensors("small.onnx") & floats,
                   quantised_tensors("small.onnx"))
             x = np.load("x.npz")["x"][:1]
@@ -301,7 +301,7 @@ def check_options(m):
                   ['{"boxes": 1, "scores": 1}']):
         code, report, err = m.quantize("net.onnx", "--loss-tensors", *words)
         check(f"--loss-tensors {words}", code == 0 and "before it is compared" not in err, err)
-        losses = report["plans"][0]["examined"]["held_back"]["distill_loss"] if code == 0 else None
+        losses = report["plans"][0]["examined"]["validation"]["distill_loss"] if code == 0 else None
         check(f"--loss-tensors {words}: the same each time", losses == getattr(m, "first", losses), losses)
         m.first = losses
     code, _, err = m.quantize("net.onnx", "--outputs", "r1", "--float", 0)
