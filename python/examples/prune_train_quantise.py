@@ -1,6 +1,10 @@
-"""Prunes a torch network, trains it with 4-bit weights, and writes it as ONNX: python3 prune_train_quantise.py
+#!/usr/bin/env python3
+"""Prunes a torch network, trains it with 4-bit weights, and writes it as ONNX. Needs torch, numpy, onnx and onnxscript.
 
-Needs the folder digits of the examples, and torch, numpy, onnx and onnxscript. Takes about a minute.
+    cp -r ../../examples/digits .
+    python3 prune_train_quantise.py
+
+Takes about a minute.
 """
 import json
 import subprocess
