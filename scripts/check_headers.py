@@ -2,7 +2,7 @@
 """Checks that every header compiles by itself as C11. check_install.py does the same for installed
 headers, also as C++.
 
-usage: check_headers.py REPOSITORY --cc CC [--include FOLDER]... [--skip FOLDER]...
+usage: check_headers.py REPOSITORY --cc CC [--include FOLDER]... [--skip PREFIX]...
 """
 
 import argparse
@@ -38,7 +38,7 @@ def main():
     headers = sorted(path.relative_to(arguments.root).as_posix()
                      for folder in FOLDERS for path in (arguments.root / folder).rglob("*.h"))
     headers = [header for header in headers
-               if not any(header.startswith(skip.rstrip("/") + "/") for skip in arguments.skip)]
+               if not any(header.startswith(skip) for skip in arguments.skip)]
     places = [f"-I{place}" for place in [arguments.root] + arguments.include]
     command = [arguments.cc] + OPTIONS + places
     with ThreadPoolExecutor(os.cpu_count()) as pool:

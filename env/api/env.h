@@ -36,7 +36,7 @@ MSC_PUBLIC_BEGIN
 // The number does not cover graph/, data/, kernels/, tools/ and env/distill.h. These headers change
 // with the program's version (libmscgym.so.0.1), so an environment that uses them is built for that
 // version.
-#define MSC_ENV_ABI 1u
+#define MSC_ENV_ABI 2u
 
 struct cJSON;
 struct msc_graph;

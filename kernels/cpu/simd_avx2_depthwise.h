@@ -4,12 +4,20 @@
 // channel. One instruction then multiplies a group with its weights and adds the products: two taps
 // as int16 or, with AVX-VNNI, four as bytes.
 //
-//     #define NAME(function) msc_simd__avx2_##function // names of the functions that a table has
+//     #define NAME(function) msc_simd__avx2_vnni_##function // names of the functions; without
+//                                                           // it, msc_simd__avx2_...
 //     #include "kernels/cpu/simd_avx2_depthwise.h"
 //
 // Weights are [block of MSC_SIMD_BLOCK][group of taps][element][4 bytes].
 #ifndef MSC_KERNELS_CPU_SIMD_AVX2_DEPTHWISE_H
 #define MSC_KERNELS_CPU_SIMD_AVX2_DEPTHWISE_H
+
+#ifndef MSC_VECTOR_AVX2
+#define MSC_VECTOR_AVX2
+#endif
+#ifndef NAME
+#define NAME(function) msc_simd__avx2_##function
+#endif
 
 #include "kernels/cpu/simd_ops.h"
 #include "kernels/cpu/simd_tables.h"

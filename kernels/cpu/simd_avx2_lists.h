@@ -15,6 +15,9 @@
 #ifndef MSC_KERNELS_CPU_SIMD_AVX2_LISTS_H
 #define MSC_KERNELS_CPU_SIMD_AVX2_LISTS_H
 
+#ifndef MSC_VECTOR_AVX2
+#define MSC_VECTOR_AVX2
+#endif
 #include "kernels/cpu/simd_indirect_ends.h"
 
 // What a vector's packed weights begin with: where each list ends, in groups. Then follow the
