@@ -1,17 +1,19 @@
 // Measures how close kernels come to what the machine can do. Both are measured in the same run.
 //
 //     bench_kernels [--device cpu] [--threads 2] [--repeats 5] [--json FILE]
-//                   [--clock wall|thread] [--only NAMES] [--peak GFLOP/S] [--bandwidth GB/S]
+//                   [--clock wall|thread] [--only NAMES] [--products own|onednn]
+//                   [--peak GFLOP/S] [--bandwidth GB/S]
 //
 // Each round measures every job once, and the table has medians over rounds. On the cpu the
 // ceilings are measured as well. They are oneDNN's best float32 and best u8 x s8 -> u8 rate over
 // all shapes and, for steps that only move bytes, a copy of as many bytes in the same memory. Every
 // array that is read or written counts once, also for a copy. With --only, oneDNN is not measured.
 // On other devices the ceilings are given as options. --clock thread leaves out time used by other
-// programs.
+// programs. With --products onednn, oneDNN computes the products of the cpu's steps wherever it can.
 #include "bench/kernels.h"
 
 #include "bench/rows.h"
+#include "kernels/cpu/cpu.h"
 #include "kernels/engine/backends.h"
 
 #include <math.h>
@@ -28,8 +30,8 @@ struct settings {
     const char *device, *json;
     const char *only; // prefixes of steps' names, separated by commas; "": all
     int n_threads, n_repeats;
-    bool has_thread_clock;
-    double peak, bandwidth; // 0: not given
+    bool has_thread_clock, leaves_products; // to oneDNN
+    double peak, bandwidth;                 // 0: not given
 };
 
 struct bench_job *bench_add(struct bench_jobs *jobs, const char *name, enum bench_unit unit,
@@ -214,12 +216,22 @@ static enum msc_status kernels_report(cJSON *rows, const struct bench_jobs *jobs
 
 // ---- The program ------------------------------------------------------------------------------
 
+// Switches products of our own off.
+static void leave_products(struct msc_backend *backend) {
+    struct msc_cpu_backend *b = msc_cpu_from(backend);
+    b->bytes = b->floats = b->tiles = NULL;
+    b->winograd = NULL;
+}
+
 static enum msc_status kernels_bench(const struct settings *s, struct bench_jobs *jobs) {
     struct msc_backend_options options = MSC_BACKEND_OPTIONS_INIT;
     struct msc_backend *backend;
     options.n_threads = BENCH_MAX_THREADS;
     MSC_TRY(msc_backend_open(&backend, s->device, &options));
     printf("%s\n", backend->def->numerics(backend));
+    if (backend->def->memory_is_host && s->leaves_products) {
+        leave_products(backend);
+    }
     cJSON *rows = cJSON_CreateArray();
     enum msc_status status = MSC_OK;
     if (backend->def->memory_is_host && s->only[0] == '\0') {
@@ -257,6 +269,8 @@ static bool read_settings(struct settings *s, int argc, char **argv) {
             s->n_repeats = atoi(argv[i + 1]);
         } else if (strcmp(argv[i], "--clock") == 0) {
             s->has_thread_clock = strcmp(argv[i + 1], "thread") == 0;
+        } else if (strcmp(argv[i], "--products") == 0) {
+            s->leaves_products = strcmp(argv[i + 1], "onednn") == 0;
         } else if (strcmp(argv[i], "--peak") == 0) {
             s->peak = atof(argv[i + 1]);
         } else if (strcmp(argv[i], "--bandwidth") == 0) {
@@ -276,7 +290,7 @@ int main(int argc, char **argv) {
     if (!read_settings(&s, argc, argv)) {
         fprintf(stderr, "usage: bench_kernels [--device NAME] [--threads 1|2] [--repeats N] "
                         "[--json FILE] [--clock wall|thread] [--only NAMES] "
-                        "[--peak GFLOP/S] [--bandwidth GB/S]\n");
+                        "[--products own|onednn] [--peak GFLOP/S] [--bandwidth GB/S]\n");
         return 2;
     }
     if (strncmp(s.device, "vulkan", 6) == 0) {
