@@ -104,7 +104,7 @@ static void spoil_definition(const char *fault) {
     if (strcmp(fault, "no abi") == 0) {
         set_abi(0);
     } else if (strcmp(fault, "later abi") == 0) {
-        set_abi(2);
+        set_abi(3);
     } else if (strcmp(fault, "abi") == 0) {
         env_def.abi = agent_def.abi = 77;
     } else if (strcmp(fault, "no name") == 0) {

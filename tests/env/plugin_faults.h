@@ -9,7 +9,7 @@ static const struct {
     {"no pointer", "_plugin does not point to a definition"},
     {"abi", "ABI 77, expected"},
     {"no abi", "ABI 0, expected "},
-    {"later abi", "ABI 2, expected "},
+    {"later abi", "ABI 3, expected "},
     {"no name", "the definition has no name"},
     {"empty name", "the name of the definition is empty"},
     {"wild name", "the name of the definition is not a readable string"},

@@ -57,7 +57,7 @@ static void test_env_plugin__refuses(void **state) {
     assert_int_equal(msc_env_library_open(&library, MSC_PLUGIN_NAMELESS), MSC_E_FORMAT);
     assert_message("does not export msc_env_plugin");
     assert_int_equal(msc_env_library_open(&library, MSC_PLUGIN_OTHER_ABI), MSC_E_UNSUPPORTED);
-    assert_message("built for environment ABI 2, expected 1; rebuild it with the installed "
+    assert_message("built for environment ABI 3, expected 2; rebuild it with the installed "
                    "headers");
 }
 
