@@ -43,11 +43,12 @@ VECTOR_TARGET static void largest(uint8_t out[], const uint8_t x[], const struct
 // ---- Tables -----------------------------------------------------------------------------------
 
 // The loops of `depthwise` and the product of bytes differ by the instructions that multiply bytes.
-#define TABLE(name, depthwise, product, images)                                                    \
+#define TABLE(name, depthwise, product)                                                            \
     {                                                                                              \
-        .isa = (name), .bytes = (product), .winograd = (images), .floats = &msc_simd__avx2_floats, \
-        .quantize = quantize, .finish = finish, .pack_taps = depthwise##_pack_taps,                \
-        .add_taps = depthwise##_add_taps, .add_taps_quantize = depthwise##_add_taps_quantize,      \
+        .isa = (name), .bytes = (product), .winograd = &msc_simd__avx2_winograd,                   \
+        .floats = &msc_simd__avx2_floats, .quantize = quantize, .finish = finish,                  \
+        .pack_taps = depthwise##_pack_taps, .add_taps = depthwise##_add_taps,                      \
+        .add_taps_quantize = depthwise##_add_taps_quantize,                                        \
         .add_columns = depthwise##_add_columns,                                                    \
         .add_columns_quantize = depthwise##_add_columns_quantize, .largest = largest,              \
         .largest_float = largest_float, .mean = mean, .softmax = softmax,                          \
@@ -55,7 +56,6 @@ VECTOR_TARGET static void largest(uint8_t out[], const uint8_t x[], const struct
         .transpose4 = msc_simd__avx2_transpose4, .transpose1 = msc_simd__avx2_transpose1,          \
     }
 
-const struct msc_simd msc_simd__avx2 =
-    TABLE("avx2", msc_simd__avx2, &msc_simd__avx2_bytes, &msc_simd__avx2_winograd);
+const struct msc_simd msc_simd__avx2 = TABLE("avx2", msc_simd__avx2, &msc_simd__avx2_bytes);
 const struct msc_simd msc_simd__avx2_vnni =
-    TABLE("avx2_vnni", msc_simd__avx2_vnni, &msc_simd__avx2_vnni_bytes, NULL);
+    TABLE("avx2_vnni", msc_simd__avx2_vnni, &msc_simd__avx2_vnni_bytes);
