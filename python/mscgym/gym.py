@@ -27,7 +27,7 @@ class Env(gymnasium.Env[numpy.ndarray, numpy.int64]):
     the objective or, if the point breaks a bound, minus (the worst objective so far + violation).
     """
 
-    metadata = {"render_modes": []}
+    metadata: dict[str, Any] = {"render_modes": []}
 
     def __init__(self, config: str | os.PathLike[str], *, command: Sequence[str] | None = None,
                  options: Sequence[str] = ()):

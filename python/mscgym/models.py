@@ -85,7 +85,7 @@ class Model(os.PathLike[str]):
         path = os.path.join(held.path, "model.json")
         process.call(["graph", str(self.path), "-o", path], progress=False, as_json=False)
         try:
-            return to_torch(Graph.load(path), folder or os.path.join(held.path, "torch"))
+            return to_torch(Graph.load(path), Path(folder or os.path.join(held.path, "torch")))
         except GraphError as error:
             raise Error(f"{self.path}: {error}") from error
 
