@@ -119,10 +119,13 @@ static enum msc_status write_product(struct msc_onnx_joint *j, bool is_oi) {
     if (!has_bias) {
         return msc_onnx__add_node(&j->node, e, "MatMul", j->joint->name, inputs, 2, &output, 1);
     }
-    const char *product;
-    MSC_TRY(onnx_export_ops_add_step(&product, &node, j, "MatMul", "product", inputs, 2));
+    // When the file is read, the layer takes the name of its product.
+    const char *product, *sum = msc_arena_printf(&e->arena, "%s.sum", j->joint->name);
+    MSC_TRY(new_value(&product, j, "product"));
+    MSC_TRY(MSC_ALLOCATED(sum));
+    MSC_TRY(msc_onnx__add_node(&node, e, "MatMul", j->joint->name, inputs, 2, &product, 1));
     const char *operands[2] = {product, j->inputs[2]};
-    return msc_onnx__add_node(&j->node, e, "Add", j->joint->name, operands, 2, &output, 1);
+    return msc_onnx__add_node(&j->node, e, "Add", sum, operands, 2, &output, 1);
 }
 
 static enum msc_status write_linear(struct msc_onnx_joint *j) {
