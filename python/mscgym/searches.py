@@ -20,6 +20,7 @@ from mscgym.folders import made
 from mscgym.models import Source
 from mscgym.options import AnyPath, SearchOptions, arguments, check_names, keywords
 from mscgym.results import Searched
+from mscgym.safetensors import read_safetensors
 from mscgym.samples import Data, Samples, collect
 
 MAXIMISED = ("accuracy",)  # metrics of the program for which a bound is a minimum
@@ -78,10 +79,7 @@ def _measure(metric: Callable[..., float], samples: Samples) -> Callable[[str], 
     labels = samples.joined_labels()
 
     def measure(path: str) -> float:
-        import numpy
-
-        with numpy.load(path) as file:
-            arrays = dict(file)
+        arrays = read_safetensors(path)
         outputs = next(iter(arrays.values())) if len(arrays) == 1 else arrays
         if labels is None:
             return float(metric(outputs))
@@ -165,7 +163,7 @@ def search(model: Any = None, data: Data = None, *, choices: Sequence[Choice] | 
             "objectives": goal.objectives(objectives, bounds or {}),
             "bounds": goal.bounds(bounds) if bounds else None}
     if metric:
-        keys["command"] = {"argv": serving.command("metric", "{outputs}"), "maximise": maximise}
+        keys["command"] = {"argv": serving.command("metric", "{outputs}"), "maximise": maximise, "lasting": True}
     folder = made(workspace)
     dataset: dict[str, Any] = {"batch": batch}
     path = os.path.abspath(source.save(folder, collected))
