@@ -365,6 +365,7 @@ static enum msc_status quantize_model(cJSON **report, const struct msc_cli_call 
         o.has_accuracy_drop = true;
     }
     MSC_TRY(msc_cli_fill_options(&o.host, call, &v->common));
+    msc_worker_stop_at_once();
     MSC_TRY(msc_worker_open(&worker, &cancel));
     o.host.cancel = &cancel;
     o.host.measuring = show_measuring;
