@@ -50,7 +50,7 @@ os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
 sys.dont_write_bytecode = True
 
 import mscgym  # noqa: E402
-from mscgym import folders, functions, options, progress, safetensors, samples, searches, table  # noqa: E402
+from mscgym import folders, functions, models, options, progress, safetensors, samples, searches, table  # noqa: E402
 from mscgym.samples import Signature, collect  # noqa: E402
 
 MSCGYM = mscgym.program()
@@ -152,6 +152,28 @@ class TestSamples(unittest.TestCase):
         for data in (7, [object()], numpy.array(["a"]), {"x": "text"}):
             with self.assertRaises(TypeError):
                 collect(data, self.one)
+
+    def test_samples_on_a_later_axis(self):
+        """A recurrent layer's inputs [steps, samples, features] and state [layers, samples, size]."""
+        shapes = [("x", ["steps", "n", ""]), ("h", ["", "n", ""])]
+        axes = models._sample_axes(shapes)
+        self.assertEqual(axes, {"x": 1, "h": 1})
+        self.assertEqual(models._sample_axes([("x", ["n", "steps"]), ("h", ["", "n", ""])]), {"h": 1})
+        self.assertEqual(models._sample_axes([("x", ["steps", "n"])]), {})
+        self.assertEqual(models._sample_axes([("x", ["", "n"])]), {"x": 1})
+        signature = samples.Signature(["x", "h"], 2, axes=axes)
+        x, h = numpy.arange(120.0).reshape(3, 10, 4), numpy.arange(40.0).reshape(2, 10, 2)
+        labels = numpy.arange(10)
+        batches = [(x[:, i:j], h[:, i:j], labels[i:j]) for i, j in ((0, 4), (4, 8), (8, 10))]
+        for data, n in (((x, h, labels), None), (batches, None), (batches, 7), ({"x": x, "h": h}, 7)):
+            found = samples.collect(data, signature, n)
+            self.assertEqual(found.n(), n or 10)
+            with tempfile.TemporaryDirectory() as folder:
+                read = safetensors.read_safetensors(found.save(folder))
+                self.assertTrue(numpy.array_equal(read["x"], x[:, :n]) and numpy.array_equal(read["h"], h[:, :n]))
+        self.assertEqual(samples.collect(batches, signature, 7).joined_labels().tolist(), [*range(7)])
+        one = samples.Signature(["x"], 1, axes={"x": 1})
+        self.assertEqual(samples.collect((x, labels), one).joined_labels().tolist(), [*range(10)])
 
     def test_a_file_of_safetensors_has_all_types(self):
         arrays = {name: numpy.arange(6).astype(name).reshape(3, 2) for name in safetensors.TYPES}
