@@ -32,6 +32,8 @@ FOLDER = Path(__file__).resolve().parent
 
 
 class Main(GraphModule):
+    OUTPUTS = ['picked:0', 'out:0']
+
     def __init__(self):
         super().__init__()
         self.put('body.0', nn.Conv2d(3, 8, 3, stride=2, padding=1, bias=False))
@@ -86,6 +88,29 @@ class GraphTest(unittest.TestCase):
         self.assertIn("    def forward(self, in_):", lines)
         self.assertIn("        _1_x = F.relu(in_)", lines)
         self.assertIn("        _1_x_1 = -_1_x", lines)
+
+    def test_lengths(self):
+        """A shape that is computed from lengths of inputs is text, and joints that computed only it are left out."""
+        x = joint("x", "input", shape=(-1, 4))
+        grown = joint("grown", "broadcast_to", ["c:0", "shape:0"], (-1, 3))
+        flat = joint("flat", "reshape", ["x:0", "sizes:0"], (-1,))
+        x.outputs[0].prims, grown.outputs[0].prims, flat.outputs[0].prims = ["N", "4"], ["N", "3"], ["MUL"]
+        prims = [{"name": "N", "optype": "shape", "parents": [], "attrs": {"symbol": "N"}},
+                 {"name": "FOUR", "optype": "Int", "parents": [], "attrs": {"value": "4"}},
+                 {"name": "MUL", "optype": "Mul", "parents": ["FOUR", "N"], "attrs": {}}]
+        joints = [x, joint("c", "constant", weights={"const": tensor("c")}),
+                  joint("three", "constant", shape=(1,), weights={"const": tensor("three", 1, dtype="int64")}),
+                  joint("n", "shape_of", ["x:0"], (1,), {"start": "0", "end": "1"}, dtype="int64"),
+                  joint("shape", "concat", ["n:0", "three:0"], (2,), {"axis": "0"}, dtype="int64"), grown,
+                  joint("sizes", "multiply", ["n:0", "three:0"], (1,), dtype="int64"), flat]
+        text = source(Graph("g", joints, ["x:0"], ["grown:0", "flat:0"], prims))
+        self.assertIn("        grown = self.c.expand((x.shape[0], 3))\n", text)
+        self.assertIn("        flat = x.reshape(((4 * x.shape[0]),))\n        return grown, flat\n", text)
+        self.assertNotIn("lengths", text)
+        self.assertNotIn("three", text)
+        grown.outputs[0].prims = ["M", "3"]  # the length of no input: the shape is computed
+        text = source(Graph("g", joints, ["x:0"], ["grown:0"], prims))
+        self.assertIn("three", text)
 
     def test_no_expression(self):
         joints = [joint("x", "input", shape=(1,)), joint("j", "msc.unknown", ["x:0"], (1,))]

@@ -5,7 +5,7 @@
 
 Small networks with random weights: residual blocks with batch normalisation, concatenation and depthwise
 convolution; normalisation before convolutions; grouped and transposed convolutions; 1-d layers; attention in
-three spellings; an embedding. The program searches a strategy for a file that torch exports. Then:
+five spellings; an embedding. The program searches a strategy for a file that torch exports. Then:
 (a) The wrapped module computes what ONNX Runtime computes with the strategy's exported file.
 (b) After training steps, the file that finish writes gives the wrapped module's outputs in ONNX Runtime.
 (c) Pruned layers are smaller, keep their normalisation, and have the parameters of the pruned file.
@@ -129,14 +129,18 @@ class Attention(nn.Module):
         self.how, self.first, self.norm = how, nn.Linear(12, 32), nn.LayerNorm(32)
         self.q, self.k, self.v, self.p = (nn.Linear(32, 32) for _ in range(4))
         self.fc1, self.fc2, self.last = nn.Linear(32, 64), nn.Linear(64, 32), nn.Linear(32, 5)
-        if how == "module":
+        if how in ("module", "weights"):
             self.attention = nn.MultiheadAttention(32, 4, batch_first=True)
+        if how == "layer":
+            self.attention = nn.TransformerEncoderLayer(32, 4, 64, batch_first=True)
 
     def forward(self, x):
         x = self.first(x)
         h = self.norm(x)
-        if self.how == "module":
-            return self.last(self.attention(h, h, h, need_weights=False)[0].mean(1))
+        if self.how in ("module", "weights"):
+            return self.last(self.attention(h, h, h, need_weights=self.how == "weights")[0].mean(1))
+        if self.how == "layer":
+            return self.last(self.attention(h).mean(1))
         q, k, v = (f(h).unflatten(-1, (-1, 8)).transpose(1, 2) for f in (self.q, self.k, self.v))
         if self.how == "function":
             a = functional.scaled_dot_product_attention(q, k, v)
@@ -144,6 +148,15 @@ class Attention(nn.Module):
             a = torch.softmax(q @ k.transpose(-1, -2) / 8 ** 0.5, -1) @ v
         x = x + self.p(a.transpose(1, 2).flatten(2))
         return self.last((x + self.fc2(functional.gelu(self.fc1(x)))).mean(1))
+
+
+class Recurrent(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer, self.last = nn.LSTM(12, 16, batch_first=True), nn.Linear(16, 5)
+
+    def forward(self, x):
+        return self.last(self.layer(x)[0][:, -1])
 
 
 class Heads(nn.Module):
@@ -177,7 +190,8 @@ def images():
 NETWORKS = {
     "residual": (Residual, images), "before": (Before, images), "grouped": (Grouped, images), "fixed": (Fixed, images),
     "heads": (Heads, lambda: torch.randn(8, 7, 12)), "rows": (Rows, lambda: torch.randn(8, 4, 32)),
-    **{how: (lambda how=how: Attention(how), lambda: torch.randn(8, 7, 12)) for how in ("steps", "function", "module")},
+    **{how: (lambda how=how: Attention(how), lambda: torch.randn(8, 7, 12)) for how in ("steps", "function", "module", "weights", "layer")},
+    "recurrent": (Recurrent, lambda: torch.randn(8, 7, 12)),
     "embedding": (lambda: nn.Sequential(nn.Embedding(50, 16), nn.LayerNorm(16), nn.Linear(16, 4)),
                   lambda: torch.randint(0, 50, (8, 9)))}
 
@@ -425,7 +439,7 @@ def check_refusals(folder):
             (lambda: mscgym.wrap(other, case.strategy, case.inputs, model=case.model), "exported from this module"),
             (lambda: Case("fixed", "pruned", folder).wrap(), "names a number of channels"),
             (lambda: Case("heads", "pruned", folder).wrap(), "names a number of channels or heads"),
-            (lambda: Case("module", "generic", folder).wrap(), "exclude the tensor from the search"),
+            (lambda: Case("recurrent", "generic", folder).wrap(), "exclude the tensor from the search"),
             (lambda: mscgym.wrap(case.module(), case.model, case.inputs), "not a strategy file"),
             (lambda: mscgym.finish(case.module(), "x.onnx"), "what mscgym.wrap returned")):
         try:
@@ -463,9 +477,10 @@ def check_documentation(folder):
 def cases():
     for plan in PLANS:
         yield f"residual: {plan}", lambda folder, plan=plan: check_plan("residual", plan, folder)
-    for network in ("before", "grouped", "rows", "steps", "function", "embedding"):
+    for network in ("before", "grouped", "rows", "steps", "function", "module", "weights", "layer", "embedding"):
         for plan in ("generic", "onnxruntime"):
             yield f"{network}: {plan}", lambda folder, n=network, plan=plan: check_plan(n, plan, folder)
+    yield "module: descent", lambda folder: check_plan("module", "descent", folder)
     for network in ("before", "grouped", "rows", "steps"):
         plan = "pruned, onnxruntime"
         yield f"{network}: {plan}", lambda folder, n=network, plan=plan: check_plan(n, plan, folder)
