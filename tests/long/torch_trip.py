@@ -342,7 +342,8 @@ class TripTest(unittest.TestCase):
             (lambda state: state | {"fc.weight": state["fc.weight"].T}, r"'fc.weight' is float32\[5,256\], but"),
             (lambda state: {key.replace("fc", "head"): part for key, part in state.items()},
              "'head.weight' is not in the model"),
-            (lambda state: state | {"fc.bias": numpy.full(5, numpy.nan, "f4")}, "element 0 of 5 of the new 'fc.bias' is"),
+            (lambda state: state | {"fc.bias": numpy.full(5, numpy.nan, "f4")},
+             "element 0 of 5 of the new 'fc.bias' is"),
         ]
         for change, line in cases:
             self.save_state(module, change)

@@ -190,7 +190,8 @@ def images():
 NETWORKS = {
     "residual": (Residual, images), "before": (Before, images), "grouped": (Grouped, images), "fixed": (Fixed, images),
     "heads": (Heads, lambda: torch.randn(8, 7, 12)), "rows": (Rows, lambda: torch.randn(8, 4, 32)),
-    **{how: (lambda how=how: Attention(how), lambda: torch.randn(8, 7, 12)) for how in ("steps", "function", "module", "weights", "layer")},
+    **{how: (lambda how=how: Attention(how), lambda: torch.randn(8, 7, 12))
+       for how in ("steps", "function", "module", "weights", "layer")},
     "recurrent": (Recurrent, lambda: torch.randn(8, 7, 12)),
     "embedding": (lambda: nn.Sequential(nn.Embedding(50, 16), nn.LayerNorm(16), nn.Linear(16, 4)),
                   lambda: torch.randint(0, 50, (8, 9)))}
