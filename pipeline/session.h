@@ -21,6 +21,7 @@ struct msc_session {
     struct msc_goal goal;
     struct msc_drops drops; // which of the goal's bounds are drops from the float model
     struct msc_race race;   // no rungs: no race
+    bool lacks_batches;     // with more batches the search would be a race by default
     struct cJSON *sameness; // {"sameness"}: remarks on the samples (model/sameness.h), or NULL
 };
 
