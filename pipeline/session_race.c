@@ -33,14 +33,21 @@ static bool are_bounds_exact(const struct msc_session *s) {
     return are;
 }
 
-// Whether a race pays if there are enough batches. With a budget of time, the time that it saves buys
-// trials. A budget of trials alone buys nothing, and a race sometimes ends the best of them early. A
-// search that measures several of its best trials again needs them in full.
-static bool may_race(const struct msc_session *s) {
+// Whether the search would be a race by default with enough batches and a budget of time. A search
+// that measures several of its best trials again needs them in full.
+static bool could_race(const struct msc_session *s) {
     const struct msc_config_entry *e = s->entry;
-    return !e->race && e->budget.seconds > 0.0 && !e->rerank && e->parallel <= RACED_ROUND &&
-           has_weighing_agent(e) && msc_env_n_batches(s->env) > 0 &&
-           msc_goal_takes_bound(&s->goal, msc_env_space(s->env)) && are_bounds_exact(s);
+    return !e->race && !e->rerank && e->parallel <= RACED_ROUND && has_weighing_agent(e) &&
+           msc_env_n_batches(s->env) > 0 && msc_goal_takes_bound(&s->goal, msc_env_space(s->env)) &&
+           are_bounds_exact(s);
+}
+
+// With a budget of time, the time that a race saves buys trials. A budget of trials alone buys
+// nothing, and a race sometimes ends the best of them early.
+static enum msc_race_lack find_lack(const struct msc_session *s) {
+    return msc_env_n_batches(s->env) < FEWEST_BATCHES ? MSC_RACE_LACK_BATCHES
+           : s->entry->budget.seconds <= 0.0          ? MSC_RACE_LACK_TIME
+                                                      : MSC_RACE_LACK_NOTHING;
 }
 
 static enum msc_status read_given(struct msc_session *s) {
@@ -59,23 +66,18 @@ static enum msc_status read_given(struct msc_session *s) {
     return msc_race_read(&s->race, s->entry->race, n_batches, "race");
 }
 
-static enum msc_status choose_rules(struct msc_session *s, const struct msc_record *record) {
-    size_t n_batches = msc_env_n_batches(s->env);
+enum msc_status msc_session_choose_race(struct msc_session *s, const struct msc_record *record) {
+    bool is_open = !record && could_race(s);
     s->race = (struct msc_race){0};
+    s->race_lack = is_open ? find_lack(s) : MSC_RACE_LACK_NOTHING;
     if (s->entry->race && !cJSON_IsFalse(s->entry->race)) {
         MSC_TRY(read_given(s));
-    } else if (may_race(s) && n_batches >= FEWEST_BATCHES) {
-        msc_race_default(&s->race, n_batches);
+    } else if (is_open && s->race_lack == MSC_RACE_LACK_NOTHING) {
+        msc_race_default(&s->race, msc_env_n_batches(s->env));
     }
-    s->lacks_batches = !record && may_race(s) && n_batches < FEWEST_BATCHES;
     if (record) {
         s->race = *msc_record_race(record);
     }
-    return MSC_OK;
-}
-
-enum msc_status msc_session_choose_race(struct msc_session *s, const struct msc_record *record) {
-    MSC_TRY(choose_rules(s, record));
     if (s->entry->parallel == 0) {
         s->entry->parallel = s->race.n_rungs > 0 ? RACED_ROUND : ROUND;
     }
@@ -89,19 +91,37 @@ static int64_t racing_batch(const struct msc_session *s) {
     return is_free ? msc_dataset_n_samples(m->dataset) / FEWEST_BATCHES : 0;
 }
 
-enum msc_status msc_session_advise_race(struct msc_str *text, struct cJSON *object,
-                                        const struct msc_session *s) {
-    int64_t batch = s->lacks_batches ? racing_batch(s) : 0;
-    struct msc_race race;
+static enum msc_status advise_batch(size_t *n_batches, struct msc_str *text, struct cJSON *object,
+                                    const struct msc_session *s) {
+    int64_t batch = racing_batch(s);
+    *n_batches = 0;
     if (batch == 0) {
         return MSC_OK;
     }
-    size_t n_batches = (size_t)((msc_dataset_n_samples(s->setup->model->dataset) - 1) / batch + 1);
-    msc_race_default(&race, n_batches);
+    *n_batches = (size_t)((msc_dataset_n_samples(s->setup->model->dataset) - 1) / batch + 1);
     msc_str_printf(text,
                    "race: none, because the samples are only %zu batches; with \"batch\": %lld in "
-                   "\"dataset\" they are %zu, and a round takes at most %.0f %% of them\n",
-                   msc_env_n_batches(s->env), (long long)batch, n_batches,
-                   ceil(100.0 * msc_race_effort(&race, RACED_ROUND, n_batches)));
+                   "\"dataset\"%s",
+                   msc_env_n_batches(s->env), (long long)batch,
+                   s->entry->budget.seconds > 0.0 ? "" : " and \"race\": true");
     return msc_json_add_number(object, "race_batch", (double)batch);
+}
+
+enum msc_status msc_session_advise_race(struct msc_str *text, struct cJSON *object,
+                                        const struct msc_session *s) {
+    size_t n_batches = 0;
+    size_t n = s->entry->parallel < RACED_ROUND ? s->entry->parallel : RACED_ROUND;
+    struct msc_race race;
+    if (s->race_lack == MSC_RACE_LACK_BATCHES) {
+        MSC_TRY(advise_batch(&n_batches, text, object, s));
+    } else if (s->race_lack == MSC_RACE_LACK_TIME) {
+        n_batches = msc_env_n_batches(s->env);
+        msc_str_append(text, "race: none, because there is no budget of time; with \"race\": true");
+    }
+    if (n_batches > 0) {
+        msc_race_default(&race, n_batches);
+        msc_str_printf(text, ", a round of %zu trials takes at most %.0f %% of %zu batches\n", n,
+                       ceil(100.0 * msc_race_effort(&race, n, n_batches)), n_batches);
+    }
+    return MSC_OK;
 }

@@ -62,4 +62,7 @@ sed -i 's|"race": false, ||' default.json
 mscgym search default.json --dry-run --restart 2>&1 | grep '^race'
 mscgym search batches.json --dry-run --restart 2>&1 | grep '^race'
 mscgym search batches.json --dry-run --restart --json 2>/dev/null | jq -c '.[0].estimate | [.race_batch, .race_effort]'
+sed -i 's|{"time": "1h"}|{"trials": 24}|' batches.json
+mscgym search batches.json --dry-run --restart 2>&1 | grep '^race'
+mscgym search counted.json --dry-run --restart 2>&1 | grep '^race'
 mscgym search off.json --dry-run --restart 2>&1 | grep "^race" || echo "a search without a race says nothing of one"
