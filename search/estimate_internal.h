@@ -15,7 +15,7 @@ enum msc_status msc_estimate__ask(struct msc_estimate_live *out, const struct ms
 enum msc_status msc_estimate__open_agent(struct msc_agent **out,
                                          const struct msc_search_options *o);
 // Fills n_shared and the ratios, if the environment runs the network in batches. `baselines` are
-// the measured baselines, or one measured point if there are none. Leaves the cache empty.
+// the measured baselines, or one measured point if there are none.
 enum msc_status msc_estimate__reuse(struct msc_estimate *e, const struct msc_search_options *o,
                                     struct msc_trial *const baselines[], size_t n_baselines);
 // The agent's own time, measured by giving it made-up losses.
