@@ -1,0 +1,20 @@
+# The files of a program, and what is refused. tests/codegen builds programs.
+. "$(dirname "$0")/../lib.sh"
+cp "$FILES/tiny.onnx" "$FILES/labels.npy" .
+try mscgym codegen tiny.onnx -o program
+ls -A program
+grep -c begin_joint program/network.c
+try mscgym codegen tiny.onnx --to onnxruntime -o ort
+ls -A ort ort/inputs ort/outputs
+
+echo "== files that may have been changed are not replaced"
+try mscgym codegen tiny.onnx -o program
+
+echo "== nothing is left of a program that cannot be written"
+try mscgym codegen absent.onnx -o none
+try mscgym codegen tiny.onnx --inputs labels.npy -o none
+try mscgym codegen tiny.onnx -o none --bind M=2
+try mscgym codegen tiny.onnx
+try mscgym codegen tiny.onnx -o none --batch 0
+try mscgym codegen tiny.onnx -o none --to java
+try ls none
