@@ -13,7 +13,8 @@ mscgym is installed from its build folder BUILD into a prefix. For each network,
 The program in C++ is compiled with all warnings as errors, run by ctest, and must give the bits of
 onnxruntime's Python package. It needs headers of onnxruntime's C++ API, such as those of Debian's
 libonnxruntime-dev: MSC_ONNXRUNTIME_INCLUDE names their folder. The library is that of the Python
-package. Networks of torch need torch. What is missing is skipped, with a line that says so.
+package. Networks of torch need torch. What is missing is skipped, with a line that says so. The
+first commands of docs/codegen.md are run as they are.
 
 Needs numpy, onnx and onnxruntime. Exits with 1 if a check fails, with 77 if packages are missing.
 """
@@ -277,6 +278,24 @@ class OrtProgram(Program):
         self.expect("finds a wrong output", code == 1 and "failed" in text, text)
 
 
+def check_page(checks, prefix):
+    """Runs the first commands of docs/codegen.md, and finds the listing in the source that they write."""
+    with open(f"{ROOT}/docs/codegen.md", encoding="utf-8") as file:
+        blocks = [[line[4:] for line in block.splitlines()] for block in file.read().split("\n\n")
+                  if block.startswith("    ")]
+    commands, listing = blocks[0], blocks[1] + [""] + blocks[2]
+    os.makedirs("page/bin")
+    os.symlink(checks.mscgym_path, "page/bin/mscgym")
+    for name in ("digits.onnx", "calibration.npz"):
+        shutil.copy(f"{ROOT}/examples/digits/{name}", "page")
+    path = os.path.abspath("page/bin") + ":" + os.environ["PATH"]
+    for command in commands + ["digits/build/run_digits digits"]:
+        code, text = run("bash", "-c", command, cwd="page", env=dict(os.environ, PATH=path, CMAKE_PREFIX_PATH=prefix))
+        checks.expect(f"page: {command}", code == 0, text)
+    with open("page/digits/network.c", encoding="utf-8") as file:
+        checks.expect("page: the listing", "\n".join(listing) in file.read())
+
+
 def install(build, prefix):
     for component in ("library", "development"):
         code, text = run("cmake", "--install", build, "--prefix", prefix, "--component", component)
@@ -307,6 +326,7 @@ def main():
     checks = Checks(sys.argv[1])
     prefix = os.path.abspath("prefix")
     install(build, prefix)
+    check_page(checks, prefix)
     to_ort = ort_settings()
     for i, name in enumerate(names):
         try:

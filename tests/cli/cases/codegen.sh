@@ -18,3 +18,11 @@ try mscgym codegen tiny.onnx
 try mscgym codegen tiny.onnx -o none --batch 0
 try mscgym codegen tiny.onnx -o none --to java
 try ls none
+# Files may grow to 32 KB only, as on a full disk.
+for kind in c onnxruntime; do
+    (
+        ulimit -f 32
+        try mscgym codegen "$EXAMPLES/../digits/digits.onnx" --to $kind -o full_$kind | sed 's/: [^:]*$/: CAUSE/'
+    )
+    find full_$kind -type f
+done
