@@ -110,7 +110,7 @@ static void raise_tolerance(double *tolerance, const struct msc_graph *g) {
 // Kernels that add in another order change a float by a few units in the last place. If values are
 // rounded to integers, such a change can move one of them by a whole step.
 static void choose_tolerance(struct codegen *c) {
-    c->tolerance = c->options->strategy != NULL ? 5e-2 : 1e-5;
+    c->tolerance = c->options->strategy != NULL ? 5e-2 : 1e-4;
     raise_tolerance(&c->tolerance, msc_graph_own(c->graph));
 }
 
