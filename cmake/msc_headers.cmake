@@ -17,6 +17,7 @@ set(public_headers
     checks/verify.h
     config/config.h
     data/array.h
+    data/array_codes.h
     data/array_file.h
     data/dataset.h
     data/dtype.h

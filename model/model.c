@@ -159,11 +159,12 @@ static enum msc_status keep_bindings(struct msc_model *m, const struct msc_model
     return MSC_ALLOCATED(m->bindings);
 }
 
-enum msc_status msc_model_open(struct msc_model **out, const char *path,
-                               const struct msc_model_options *options) {
+// `path` begins error messages. If `is_bound`, the bindings have been applied to the graph.
+static enum msc_status open_loaded(struct msc_model **out, const struct msc_graph *loaded,
+                                   const char *path, const struct msc_model_options *options,
+                                   bool is_bound) {
     struct msc_model *m = msc_alloc_zero(1, sizeof *m);
-    struct msc_graph *loaded = NULL, *split = NULL;
-    bool is_bound = false;
+    struct msc_graph *split = NULL;
     enum msc_status status = MSC_OK;
     MSC_TRY(MSC_ALLOCATED(m));
     m->log = options->log;
@@ -176,12 +177,6 @@ enum msc_status msc_model_open(struct msc_model **out, const char *path,
         goto out;
     }
     MSC_TRY_OUT(keep_bindings(m, options));
-    if (options->feeds && options->n_bindings == 0 && !options->weights) {
-        MSC_TRY_OUT(msc_graph_load_for(&loaded, path, options->feeds));
-    } else {
-        MSC_TRY_OUT(msc_graph_load_weights(&loaded, &is_bound, path, m->bindings, m->n_bindings,
-                                           options->weights));
-    }
     MSC_TRY_OUT(msc_graph_split(&split, loaded));
     MSC_TRY_OUT(msc_model__set_graph(m, split, options->keeps_types));
     MSC_TRY_OUT(msc_graph_tell_unfolded(m->graph, path, m->log));
@@ -198,8 +193,30 @@ enum msc_status msc_model_open(struct msc_model **out, const char *path,
     m = NULL;
 out:
     msc_graph_destroy(split);
-    msc_graph_destroy(loaded);
     msc_model_close(m);
+    return status;
+}
+
+enum msc_status msc_model_open_graph(struct msc_model **out, const struct msc_graph *graph,
+                                     const char *name, const struct msc_model_options *options) {
+    return open_loaded(out, graph, name, options, false);
+}
+
+static enum msc_status load_file(struct msc_graph **out, bool *is_bound, const char *path,
+                                 const struct msc_model_options *o) {
+    return o->feeds && o->n_bindings == 0 && !o->weights
+               ? msc_graph_load_for(out, path, o->feeds)
+               : msc_graph_load_weights(out, is_bound, path, o->bindings, o->n_bindings,
+                                        o->weights);
+}
+
+enum msc_status msc_model_open(struct msc_model **out, const char *path,
+                               const struct msc_model_options *options) {
+    struct msc_graph *loaded;
+    bool is_bound = false;
+    MSC_TRY(load_file(&loaded, &is_bound, path, options));
+    enum msc_status status = open_loaded(out, loaded, path, options, is_bound);
+    msc_graph_destroy(loaded);
     return status;
 }
 

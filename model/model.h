@@ -60,6 +60,10 @@ struct msc_model {
 // *out is owned by the caller.
 enum msc_status msc_model_open(struct msc_model **out, const char *path,
                                const struct msc_model_options *options);
+// Like msc_model_open, for a finalized graph that the program has built. No pass changes the graph
+// (docs/graph.md). `name` begins error messages. `feeds` and `weights` of the options are not used.
+enum msc_status msc_model_open_graph(struct msc_model **out, const struct msc_graph *graph,
+                                     const char *name, const struct msc_model_options *options);
 void msc_model_close(struct msc_model *model); // accepts NULL
 
 // Loads the samples for the search and, if the configuration has them, for validation. A batch size
