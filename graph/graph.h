@@ -282,8 +282,11 @@ enum msc_status msc_graph_bindables(const char *const **out, size_t *n, const st
 // `place`, suggests a similar name and lists all names.
 enum msc_status msc_graph_fail_binding(const struct msc_graph *g, const char *place,
                                        const char *symbol);
-// Writes PATH.json and PATH.safetensors.
+// Writes the text form if `path` ends in .msc, else the JSON form (.json, which is appended if it
+// is missing). The weights are written next to it, in a .safetensors of the same name.
 enum msc_status msc_graph_save(const struct msc_graph *g, const char *path);
+// True if the path names a file in one of these forms: it ends in .msc or .json.
+bool msc_graph_can_save(const char *path);
 
 MSC_PUBLIC_END
 

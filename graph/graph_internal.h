@@ -150,6 +150,10 @@ void msc_graph__prototxt_line(struct msc_str *out, const char *indent, const cha
 // begins with `prefix`, the prefix of the enclosing graph. NULL if out of memory.
 const char *msc_graph__body_prefix(struct msc_arena *arena, const char *prefix, enum msc_op op,
                                    const char *joint, int32_t which);
+// Lists the weights of a graph and of its bodies under the names that they have in a weights file.
+// MSC_E_STATE if a weight has no elements.
+enum msc_status msc_graph__list_weights(struct msc_array_list *list, struct msc_arena *arena,
+                                        const struct msc_graph *g, const char *prefix);
 // The joint or tensor with this name, unless it is dead; else MSC_NO_ID. Tensors are found by name
 // only, not by alias.
 int32_t msc_graph__live_joint(const struct msc_graph *g, const char *name);

@@ -171,8 +171,13 @@ static size_t find_field(const struct msc_text_reader *r) {
     return i;
 }
 
+// Labels in capitals belong to the language, all others are roles.
+static bool is_role(const struct msc_text_reader *r) {
+    return r->token.kind == MSC_TEXT_LABEL && !(r->token.text[0] >= 'A' && r->token.text[0] <= 'Z');
+}
+
 static enum msc_status read_weights(struct msc_text_weights *list, struct msc_text_reader *r) {
-    while (r->token.kind == MSC_TEXT_LABEL && find_field(r) == COUNT(field_labels)) {
+    while (is_role(r)) {
         MSC_TRY(msc_text_grow(&list->items, list->n, sizeof(list->items[0]), r));
         list->items[list->n].role = r->token;
         MSC_TRY(msc_text_next(r));

@@ -69,13 +69,15 @@ static enum msc_status read_tensor(struct msc_read_tensor *t, struct msc_graph_r
     return MSC_OK;
 }
 
-// Finds a tensor by its name; output 0 of a joint also has the name of the joint.
+// Finds the output of a joint by its name; output 0 also has the name of the joint, even if a weight
+// has that name, too.
 static enum msc_status find_tensor(int32_t *out, struct msc_graph_reader *r, const char *name) {
     *out = msc_graph__live_tensor(r->g, name);
-    if (*out == MSC_NO_ID) {
+    if (*out == MSC_NO_ID || r->g->tensors[*out]->tensor.producer == MSC_NO_ID) {
         const char *full = msc_arena_printf(&r->scratch, "%s:0", name);
         MSC_TRY(MSC_ALLOCATED(full));
-        *out = msc_graph__live_tensor(r->g, full);
+        int32_t output = msc_graph__live_tensor(r->g, full);
+        *out = output == MSC_NO_ID ? *out : output;
     }
     return MSC_OK;
 }

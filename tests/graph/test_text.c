@@ -3,6 +3,7 @@
 
 #include "base/alloc.h"
 #include "base/file.h"
+#include "graph/notes.h"
 #include "graph/text.h"
 
 #include <stdio.h>
@@ -200,6 +201,28 @@ static void test_graph_text__by_hand(void **state) {
     check_round_trip(g);
 }
 
+// Notes may follow weights directly, and hold any text.
+static void test_graph_text__notes(void **state) {
+    (void)state;
+    struct msc_graph *g = read_text("net <OUTPUTS: y>\n"
+                                    "ID x OUT: x<1,2|float32> OPTYPE: input\n"
+                                    "ID y IN: x OPTYPE: msc.linear\n"
+                                    "  WEIGHTS: weight: w<2,2|float32|OI>\n"
+                                    "NOTES: opset=17 doc=\"two\\nlines\" domain=a.b\n"
+                                    "  METADATA: \"class names\"=cat,dog empty= \n"
+                                    "  OUTPUT_DOCS: y=out\n");
+    const struct msc_graph_notes *notes = msc_graph_notes(g);
+    assert_int_equal(notes->opset, 17);
+    assert_string_equal(notes->doc, "two\nlines");
+    assert_string_equal(notes->domain, "a.b");
+    assert_int_equal(notes->n_metadata, 2);
+    assert_string_equal(notes->metadata[0].key, "class names");
+    assert_string_equal(notes->metadata[0].value, "cat,dog");
+    assert_string_equal(notes->metadata[1].value, "");
+    assert_int_equal(notes->n_output_docs, 1);
+    check_round_trip(g);
+}
+
 // A body reads a tensor of its own and returns another.
 static void test_graph_text__bodies(void **state) {
     (void)state;
@@ -312,6 +335,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_graph_text__words),
         cmocka_unit_test(test_graph_text__tutorial_order),
         cmocka_unit_test(test_graph_text__by_hand),
+        cmocka_unit_test(test_graph_text__notes),
         cmocka_unit_test(test_graph_text__bodies),
         cmocka_unit_test(test_graph_text__damaged),
         cmocka_unit_test(test_graph_text__deep),
