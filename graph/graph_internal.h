@@ -115,6 +115,14 @@ const struct msc_attr *msc_graph__find_attr(const struct msc_attr attrs[], int32
 // the result is false, because the next input may provide the parameter.
 bool msc_graph__is_given_as_attr(const struct msc_attr attrs[], int32_t n,
                                  const struct msc_op_role *role);
+// The axis letters of a weight with this role (`length` characters), if the model does not name
+// them; "" if the role defines none. `attrs` are those of the joint.
+const char *msc_graph__role_layout(enum msc_op op, const struct msc_attr attrs[], int32_t n,
+                                   const char *role, size_t length);
+// Visits the joint's inputs in order. Readers of a file assign the inputs to the roles in order, so
+// an absent operand before another input is visited, too, as MSC_NO_ID.
+void msc_graph__visit_inputs(const struct msc_graph *g, const struct msc_joint *j,
+                             void (*visit)(void *payload, int32_t tensor), void *payload);
 enum msc_status msc_graph__push_joint(struct msc_graph *g, struct msc_graph_joint *joint);
 // Rebuilds the lists of a joint's inputs and weights from its operands.
 void msc_graph__refresh_joint(const struct msc_graph *g, struct msc_graph_joint *joint);
@@ -128,6 +136,9 @@ enum msc_status msc_graph__add_empty_weight(int32_t *out, struct msc_graph *g,
                                             const struct msc_tensor *tensor);
 // Like msc_graph_set_outputs, but without default aliases.
 enum msc_status msc_graph__set_outputs(struct msc_graph *g, int32_t n, const int32_t tensors[]);
+// Gives an output without an alias a default alias: the name of its joint if the joint has only one
+// output, else the tensor's name with '_' in place of ':'.
+enum msc_status msc_graph__default_alias(struct msc_graph *g, int32_t tensor);
 // The default scope, which is not printed: "" for inputs and constants, else "block".
 const char *msc_graph__default_scope(enum msc_op op);
 // The first function appends `text` to a prototxt, in quotes with C escapes. The second appends a
@@ -139,6 +150,10 @@ void msc_graph__prototxt_line(struct msc_str *out, const char *indent, const cha
 // begins with `prefix`, the prefix of the enclosing graph. NULL if out of memory.
 const char *msc_graph__body_prefix(struct msc_arena *arena, const char *prefix, enum msc_op op,
                                    const char *joint, int32_t which);
+// Lists the weights of a graph and of its bodies under the names that they have in a weights file.
+// MSC_E_STATE if a weight has no elements.
+enum msc_status msc_graph__list_weights(struct msc_array_list *list, struct msc_arena *arena,
+                                        const struct msc_graph *g, const char *prefix);
 // The joint or tensor with this name, unless it is dead; else MSC_NO_ID. Tensors are found by name
 // only, not by alias.
 int32_t msc_graph__live_joint(const struct msc_graph *g, const char *name);

@@ -6,93 +6,23 @@
 #include "graph/onnx/graph_weights.h"
 #include "graph/onnx/onnx.h"
 #include "graph/passes/bind.h"
-#include "graph/passes/fuse_internal.h"
+#include "graph/passes/simplify.h"
 
 #include <string.h>
 
-// The weights file next to a path that ends in ".json"; NULL if memory is short.
-static char *weights_beside(struct msc_arena *arena, const char *path) {
-    int n_stem = (int)(strlen(path) - strlen(".json"));
-    return msc_arena_printf(arena, "%.*s.safetensors", n_stem, path);
-}
+// Reads a form of MSCGraph, as msc_graph_read_json does.
+typedef enum msc_status (*read_form)(struct msc_graph **out, const char *text, size_t length,
+                                     const char *name, const struct msc_array_list *weights);
 
-// Replaces the graph by the graph that a search uses: computes joints whose operands are constant,
-// and runs the passes.
-static enum msc_status simplify(struct msc_graph **g) {
-    struct msc_graph *computed;
-    MSC_TRY(msc_graph_compute_constants(&computed, *g));
-    msc_graph_destroy(*g);
-    *g = computed;
-    return msc_fuse_all(*g, &(struct msc_fuse_options){0});
-}
-
-// If `has_weights` is NULL, the weights file must exist. `new_weights` replaces weights of the
-// file; it may be NULL.
-static enum msc_status load_json_parts(struct msc_graph **out, bool *has_weights, const char *path,
-                                       const struct msc_array_list *new_weights) {
-    struct msc_graph *g = NULL;
-    struct msc_arena arena = {0};
-    struct msc_array_list weights = {0};
-    char *text = NULL;
-    size_t n_bytes;
-    enum msc_status status = MSC_OK;
-    char *weights_path = weights_beside(&arena, path);
-    MSC_TRY_OUT(MSC_ALLOCATED(weights_path));
-    MSC_TRY_OUT(msc_file_read(&text, &n_bytes, path));
-    status = msc_safetensors_load(&weights, weights_path);
-    bool is_absent = status == MSC_E_NOT_FOUND && has_weights;
-    if (is_absent) {
-        *has_weights = false;
-        status = MSC_OK;
-    }
-    if (status != MSC_OK) {
-        status = msc_status_prefix(status, "%s: reading its weights", path);
-        goto out;
-    }
-    MSC_TRY_OUT(msc_graph_read_json(&g, text, n_bytes, path, is_absent ? NULL : &weights));
-    status = new_weights == NULL ? MSC_OK : msc_graph__set_weights(g, new_weights);
-    status = status == MSC_OK && !is_absent ? simplify(&g) : status;
-    if (status != MSC_OK) {
-        status = msc_status_prefix(status, "%s", path);
-        goto out;
-    }
-    *out = g;
-    g = NULL;
-out:
-    msc_graph_destroy(g);
-    msc_free(text);
-    msc_array_list_finish(&weights);
-    msc_arena_finish(&arena);
-    return status;
-}
-
-static enum msc_status load_json(struct msc_graph **out, const char *path) {
-    return load_json_parts(out, NULL, path, NULL);
-}
-
-static enum msc_status list_json(const char *const **out, size_t *n, struct msc_arena *arena,
-                                 const char *path) {
-    const char **list = msc_arena_array(arena, 1, sizeof(list[0]));
-    if (list == NULL || (list[0] = weights_beside(arena, path)) == NULL) {
-        return MSC_FAIL(MSC_E_NOMEM, "%s: out of memory", path);
-    }
-    *out = list;
-    *n = 1;
-    return MSC_OK;
-}
-
-static enum msc_status load_onnx(struct msc_graph **out, const char *path) {
-    return msc_onnx_load(out, path, NULL);
-}
-
+// The formats of model files. `read` is NULL for ONNX; all others are forms of MSCGraph, with the
+// weights in a file next to them.
 static const struct format {
     const char *ending;
-    enum msc_status (*load)(struct msc_graph **out, const char *path);
-    enum msc_status (*list)(const char *const **out, size_t *n, struct msc_arena *arena,
-                            const char *path);
+    read_form read;
 } formats[] = {
-    {".onnx", load_onnx, msc_onnx_locations},
-    {".json", load_json, list_json},
+    {".onnx", NULL},
+    {".json", msc_graph_read_json},
+    {".msc", msc_graph_read_text},
 };
 
 static const struct format *find_format(const char *path) {
@@ -105,25 +35,133 @@ static const struct format *find_format(const char *path) {
 }
 
 static enum msc_status fail_format(const char *path) {
-    return MSC_FAIL(MSC_E_UNSUPPORTED, "%s: expected a model file that ends in .onnx or .json",
-                    path);
+    return MSC_FAIL(MSC_E_UNSUPPORTED,
+                    "%s: expected a model file that ends in .onnx, .json or .msc", path);
 }
+
+// ---- Forms of MSCGraph ------------------------------------------------------------------------
+
+// The weights file next to the file of a form; NULL if memory is short.
+static char *weights_beside(struct msc_arena *arena, const char *path) {
+    int n_stem = (int)(strlen(path) - strlen(find_format(path)->ending));
+    return msc_arena_printf(arena, "%.*s.safetensors", n_stem, path);
+}
+
+// Replaces the graph by the graph that a search uses: computes joints whose operands are constant,
+// and runs the passes.
+static enum msc_status simplify(struct msc_graph **g) {
+    struct msc_graph *computed;
+    MSC_TRY(msc_graph_compute_constants(&computed, *g));
+    msc_graph_destroy(*g);
+    *g = computed;
+    return msc_graph_simplify(*g, &(struct msc_simplify_options){0});
+}
+
+// A form while it is read.
+struct form {
+    const char *path;
+    read_form read;
+    char *text;
+    size_t n_bytes;
+    struct msc_array_list weights;
+    struct msc_arena arena;
+    struct msc_graph *graph;
+};
+
+// Reads a graph that has no weights file, which a graph without weights does not need. For other
+// graphs, *has_weights is false, or the message `why` is the error if `has_weights` is NULL.
+static enum msc_status read_alone(struct form *f, bool *has_weights, const char *why) {
+    enum msc_status status = f->read(&f->graph, f->text, f->n_bytes, f->path, &f->weights);
+    if (status != MSC_E_NOT_FOUND) {
+        return status;
+    }
+    if (has_weights == NULL) {
+        return msc_status_restore(MSC_E_NOT_FOUND, why);
+    }
+    *has_weights = false;
+    return f->read(&f->graph, f->text, f->n_bytes, f->path, NULL);
+}
+
+static enum msc_status read_with_weights(struct form *f, bool *has_weights) {
+    char *weights_path = weights_beside(&f->arena, f->path);
+    MSC_TRY(MSC_ALLOCATED(weights_path));
+    MSC_TRY(msc_file_read(&f->text, &f->n_bytes, f->path));
+    enum msc_status status = msc_safetensors_load(&f->weights, weights_path);
+    if (status == MSC_OK) {
+        return f->read(&f->graph, f->text, f->n_bytes, f->path, &f->weights);
+    }
+    status = msc_status_prefix(status, "%s: reading its weights", f->path);
+    if (status != MSC_E_NOT_FOUND) {
+        return status;
+    }
+    const char *why = msc_arena_strdup(&f->arena, msc_status_message());
+    MSC_TRY(MSC_ALLOCATED(why));
+    return read_alone(f, has_weights, why);
+}
+
+// If `has_weights` is NULL, the weights must exist. `new_weights` replaces weights of the file; it
+// may be NULL.
+static enum msc_status load_form(struct msc_graph **out, bool *has_weights, const char *path,
+                                 const struct msc_array_list *new_weights) {
+    struct form f = {.path = path, .read = find_format(path)->read};
+    enum msc_status status = MSC_OK;
+    bool can_run = true;
+    MSC_TRY_OUT(read_with_weights(&f, has_weights == NULL ? NULL : &can_run));
+    if (has_weights != NULL) {
+        *has_weights = can_run;
+    }
+    status = new_weights == NULL ? MSC_OK : msc_graph__set_weights(f.graph, new_weights);
+    status = status == MSC_OK && can_run ? simplify(&f.graph) : status;
+    if (status != MSC_OK) {
+        status = msc_status_prefix(status, "%s", path);
+        goto out;
+    }
+    *out = f.graph;
+    f.graph = NULL;
+out:
+    msc_graph_destroy(f.graph);
+    msc_free(f.text);
+    msc_array_list_finish(&f.weights);
+    msc_arena_finish(&f.arena);
+    return status;
+}
+
+static enum msc_status list_form(const char *const **out, size_t *n, struct msc_arena *arena,
+                                 const char *path) {
+    const char **list = msc_arena_array(arena, 1, sizeof(list[0]));
+    if (list == NULL || (list[0] = weights_beside(arena, path)) == NULL) {
+        return MSC_FAIL(MSC_E_NOMEM, "%s: out of memory", path);
+    }
+    *out = list;
+    *n = 1;
+    return MSC_OK;
+}
+
+// ---- Any format -------------------------------------------------------------------------------
 
 enum msc_status msc_graph_load(struct msc_graph **out, const char *path) {
     const struct format *format = find_format(path);
-    return format != NULL ? format->load(out, path) : fail_format(path);
+    return format == NULL         ? fail_format(path)
+           : format->read != NULL ? load_form(out, NULL, path, NULL)
+                                  : msc_onnx_load(out, path, NULL);
 }
 
 enum msc_status msc_graph_companions(const char *const **out, size_t *n, struct msc_arena *arena,
                                      const char *path) {
     const struct format *format = find_format(path);
-    return format != NULL ? format->list(out, n, arena, path) : fail_format(path);
+    return format == NULL         ? fail_format(path)
+           : format->read != NULL ? list_form(out, n, arena, path)
+                                  : msc_onnx_locations(out, n, arena, path);
+}
+
+static bool is_form(const char *path) {
+    const struct format *format = find_format(path);
+    return format != NULL && format->read != NULL;
 }
 
 enum msc_status msc_graph_load_form(struct msc_graph **out, bool *has_weights, const char *path) {
     *has_weights = true;
-    return msc_path_ends_in(path, ".json") ? load_json_parts(out, has_weights, path, NULL)
-                                           : msc_graph_load(out, path);
+    return is_form(path) ? load_form(out, has_weights, path, NULL) : msc_graph_load(out, path);
 }
 
 // True if a binding names an input rather than a symbol.
@@ -159,8 +197,8 @@ static enum msc_status load_plain(struct msc_graph **out, const char *path,
     if (weights && msc_path_ends_in(path, ".onnx")) {
         return msc_onnx_load(out, path, &(struct msc_onnx_import_options){.weights = weights});
     }
-    return weights && msc_path_ends_in(path, ".json") ? load_json_parts(out, NULL, path, weights)
-                                                      : msc_graph_load(out, path);
+    return weights && is_form(path) ? load_form(out, NULL, path, weights)
+                                    : msc_graph_load(out, path);
 }
 
 enum msc_status msc_graph_load_bound(struct msc_graph **out, bool *is_bound, const char *path,

@@ -1,4 +1,4 @@
-// Reads model files of any supported format: ONNX, or MSCGraph JSON with its weights.
+// Reads model files of any supported format: ONNX, or MSCGraph as text or JSON with its weights.
 //
 //     struct msc_graph *g;
 //     MSC_TRY(msc_graph_load(&g, "model.onnx"));
@@ -9,12 +9,13 @@
 
 MSC_PUBLIC_BEGIN
 
-// Loads a model file by its extension: .onnx, or MSCGraph .json next to a .safetensors of the
-// same name.
+// Loads a model file by its extension: .onnx, or MSCGraph (.msc or .json) next to a .safetensors of
+// the same name, which a graph without weights does not need. The passes run on every graph that
+// can be computed (graph/passes/simplify.h).
 enum msc_status msc_graph_load(struct msc_graph **out, const char *path);
-// Like msc_graph_load, but for callers that print or save the graph as text: MSCGraph .json may
-// lack its weights file. *has_weights reports whether that file exists; without this file nothing
-// can be computed or folded.
+// Like msc_graph_load, but for callers that print or save the graph as text: MSCGraph may lack its
+// weights file. *has_weights is false if the graph needs that file and it does not exist; then
+// nothing can be computed or folded.
 enum msc_status msc_graph_load_form(struct msc_graph **out, bool *has_weights, const char *path);
 // Like msc_graph_load, but if the network cannot be read without its inputs, reads it for the
 // inputs in `feeds` (by name). The graph is then valid only for these inputs.

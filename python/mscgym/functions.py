@@ -38,7 +38,7 @@ def quantize(model: Any, data: Data, *, output: AnyPath | None = None, labels: A
         >>> _ = result.save("small.onnx")
 
     Args:
-        model: A path (ONNX or MSCGraph JSON), an onnx.ModelProto, a torch.nn.Module, a torch.export.ExportedProgram,
+        model: A path (ONNX, MSCGraph text or JSON), an onnx.ModelProto, a torch.nn.Module, a torch.export.ExportedProgram,
             or a result. A module is exported by torch's dynamo exporter, in evaluation mode.
         data: A few hundred samples for calibration: an array [samples, ...]; a dict of such arrays by the names of
             the model's inputs; a path; a torch DataLoader or Dataset; a list or an iterator of batches; or a function

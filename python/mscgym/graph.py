@@ -30,7 +30,9 @@ class GraphError(ValueError):
 
 @dataclass
 class Tensor:
-    """The output of a joint, or a weight. A length of -1 is symbolic; `prims` then names its expression."""
+    """The output of a joint, or a weight. A length of -1 is symbolic; `prims` then names its expression. The program
+    infers a layout that is not given.
+    """
     name: str
     shape: list[int]
     dtype: str
@@ -39,9 +41,9 @@ class Tensor:
     prims: list[str] = field(default_factory=list)
 
     def to_json(self) -> dict[str, Any]:
-        members: dict[str, Any] = {"name": self.name, "alias": self.alias, "dtype": self.dtype, "layout": self.layout,
-                                   "shape": self.shape}
-        return members | ({"prims": self.prims} if -1 in self.shape else {})
+        members: dict[str, Any] = {"name": self.name, "alias": self.alias, "dtype": self.dtype, "shape": self.shape}
+        return members | ({"layout": self.layout} if self.layout else {}) | (
+            {"prims": self.prims} if -1 in self.shape else {})
 
     @staticmethod
     def from_json(value: dict[str, Any]) -> Tensor:
@@ -74,7 +76,11 @@ class Joint:
 
 @dataclass
 class Graph:
-    """A network as a list of joints, each after those that it reads. `arrays` has the elements of all weights."""
+    """A network as a list of joints, each after those that it reads. `arrays` has the elements of all weights.
+
+    Attributes are written sorted by key, or in the order of `attrs` if `keeps_attr_order` is true. The program and
+    `load` keep an order that is not sorted (docs/text-form.md).
+    """
     name: str = "main"
     joints: list[Joint] = field(default_factory=list)
     inputs: list[str] = field(default_factory=list)
@@ -82,6 +88,7 @@ class Graph:
     prims: list[dict[str, Any]] = field(default_factory=list)
     notes: dict[str, Any] = field(default_factory=dict)
     arrays: dict[str, Array] = field(default_factory=dict)
+    keeps_attr_order: bool = False
 
     def joint(self, name: str) -> Joint:
         """The joint of this name. KeyError if there is none."""
@@ -106,7 +113,7 @@ class Graph:
             node = {"index": index, "name": joint.name, "shared_ref": shared, "optype": joint.optype,
                     "parents": list(dict.fromkeys(producers[name] for name in joint.inputs if name)),
                     "inputs": joint.inputs, "outputs": [t.to_json() for t in joint.outputs],
-                    "attrs": dict(sorted(joint.attrs.items())),
+                    "attrs": dict(joint.attrs.items() if self.keeps_attr_order else sorted(joint.attrs.items())),
                     "weights": {role: t.to_json() for role, t in joint.weights.items()}}
             nodes.append(node | ({"scope": joint.scope} if joint.scope else {})
                          | ({"graphs": joint.graphs} if joint.graphs else {}))
@@ -145,7 +152,8 @@ class Graph:
                             {role: Tensor.from_json(t) for role, t in node.get("weights", {}).items()},
                             node.get("scope", ""), node.get("graphs", [])) for node in value["nodes"]]
             prims = [{key: item for key, item in prim.items() if key != "index"} for prim in value.get("prims", [])]
-            return Graph(value["name"], joints, value["inputs"], value["outputs"], prims, value.get("notes", {}))
+            return Graph(value["name"], joints, value["inputs"], value["outputs"], prims, value.get("notes", {}),
+                         keeps_attr_order=any(list(j.attrs) != sorted(j.attrs) for j in joints))
         except (KeyError, TypeError, AttributeError) as error:
             raise GraphError(f"{where}: not an MSCGraph ({type(error).__name__}: {error}); "
                              "make one with `mscgym graph MODEL -o FILE.json`") from error

@@ -94,7 +94,7 @@ class Source:
     """A model as the user gave it.
 
     Args:
-        model: A path (ONNX or MSCGraph JSON), a result, an onnx.ModelProto, a torch.nn.Module, a
+        model: A path (ONNX, MSCGraph text or JSON), a result, an onnx.ModelProto, a torch.nn.Module, a
             torch.export.ExportedProgram, or what torch.onnx.export returns.
     """
 

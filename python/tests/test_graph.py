@@ -125,6 +125,14 @@ class GraphTest(unittest.TestCase):
         with self.assertRaisesRegex(GraphError, "^f.json: not an MSCGraph .KeyError: 'nodes'"):
             Graph.from_json({"name": "x"}, "f.json")
 
+    def test_order_of_attributes(self):
+        graph = net()
+        self.assertEqual(list(graph.to_json()["nodes"][2]["attrs"]), ["padding", "strides"])
+        graph.keeps_attr_order = True
+        value = graph.to_json()
+        self.assertEqual(list(value["nodes"][2]["attrs"]), ["strides", "padding"])
+        self.assertEqual(list(Graph.from_json(value, "net").to_json()["nodes"][2]["attrs"]), ["strides", "padding"])
+
     def test_files(self):
         try:
             import numpy
