@@ -317,7 +317,7 @@ def _without_bodies(joints: list[Joint]) -> list[Joint]:
     return result
 
 
-def _split(graph: Graph) -> Graph:
+def without_fused(graph: Graph) -> Graph:
     """The graph without fused joints. Its table of arrays is a copy, so that edits may replace weights."""
     return replace(graph, joints=_without_bodies(graph.joints), arrays=dict(graph.arrays))
 
@@ -342,7 +342,7 @@ def _with_silu(joints: list[Joint], outputs: list[str]) -> list[Joint]:
 
 def source(graph: Graph, edits: Edits | None = None) -> str:
     """The text of main.py. GraphError names a joint that has no expression in torch."""
-    return Writer(_split(graph), edits).write()
+    return Writer(without_fused(graph), edits).write()
 
 
 def to_torch(graph: Graph, folder: str | Path, *, strategy: str | Path | Mapping[str, Any] | None = None,
@@ -358,7 +358,7 @@ def to_torch(graph: Graph, folder: str | Path, *, strategy: str | Path | Mapping
     GraphError names a joint without an expression in torch, or an edit that fits no tensor of the graph.
     """
     from mscgym.torch.strategy import Edits
-    folder, graph = Path(folder), _split(graph)
+    folder, graph = Path(folder), without_fused(graph)
     edits = Edits(graph, strategy, learn_scales) if strategy is not None else None
     text = source(graph, edits)
     folder.mkdir(parents=True, exist_ok=True)
