@@ -303,7 +303,7 @@ def collect(data: Data, signature: Signature | Callable[[], Signature], n: int |
         if n is None and not path.endswith(".npy"):
             collector.samples.path = path
         else:
-            data = _load(path)
+            data = load_arrays(path)
     collector.is_whole = n is None and is_array(data) and (labels is None or labels is False)
     if collector.samples.path is None:
         _add_all(collector, data)
@@ -320,7 +320,8 @@ def collect(data: Data, signature: Signature | Callable[[], Signature], n: int |
     return samples
 
 
-def _load(path: str) -> Any:
+def load_arrays(path: str) -> Any:
+    """The only array of a file, or a dict of its arrays."""
     import numpy
 
     if path.endswith(".npy"):

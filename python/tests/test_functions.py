@@ -50,7 +50,8 @@ os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
 sys.dont_write_bytecode = True
 
 import mscgym  # noqa: E402
-from mscgym import folders, functions, models, options, progress, safetensors, samples, searches, table  # noqa: E402
+from mscgym import (folders, functions, models, options, progress, refining, safetensors, samples,  # noqa: E402
+                    searches, table)
 from mscgym.samples import Signature, collect  # noqa: E402
 
 MSCGYM = mscgym.program()
@@ -235,7 +236,7 @@ class TestOptions(unittest.TestCase):
             text = said(command, "--help")
             flags = {name.replace("-", "_") for name in re.findall(r"^  (?:-\w, |    )--([a-z-]+)", text, re.M)}
             self.assertTrue(flags)
-            missing = {renamed.get(flag, flag) for flag in flags - basic} - set(known) - {"output"}
+            missing = {renamed.get(flag, flag) for flag in flags - basic} - set(known) - {"output", "save_strategy"}
             self.assertEqual(missing, set(), command)
 
 
@@ -305,6 +306,32 @@ class TestQuantize(InFolder):
         with self.assertLogs("mscgym", "WARNING") as caught:
             mscgym.quantize("digits.onnx", self.image[:20], labels=numpy.full(20, 77), effort="fast", progress=False)
         self.assertIn("are not classes of scores", " ".join(caught.output))
+
+
+class TestRefine(InFolder):
+    """test_refine.py tests the training, which needs torch."""
+
+    def test_needs_torch(self):
+        for call in (mscgym.quantize, mscgym.search):
+            with mock.patch.dict(sys.modules, {"torch": None}), self.assertRaisesRegex(mscgym.Error, "needs torch"):
+                call("digits.onnx", self.image, refine="torch")
+
+    def test_other_wishes_are_refused(self):
+        for wish, kind, text in (("onnx", ValueError, 'only method is "torch"'), ({"step": 3}, TypeError, "'steps'"),
+                                 ({"time": "5 days"}, ValueError, '"5m"')):
+            with self.assertRaisesRegex(kind, text):
+                mscgym.quantize("digits.onnx", self.image, refine=wish)
+        with self.assertRaisesRegex(TypeError, "not config"):
+            mscgym.search(config="digits.json", refine="torch")
+        with self.assertRaisesRegex(TypeError, "unexpected keyword argument 'refine'"):
+            mscgym.prune("digits.onnx", self.image, density=0.5, refine="torch")
+        self.assertEqual([refining.seconds(time) for time in (7, "90s", "1h30m")], [7, 90, 5400])
+
+    def test_strategy_of_quantize(self):
+        result = mscgym.quantize("digits.onnx", self.image, effort="fast", progress=False)
+        outputs = [mscgym.run(*model, self.image, progress=False, strategy=strategy)["scores"]
+                   for model, strategy in ((["digits.onnx"], result.strategy), ([result], None))]
+        self.assertLess(numpy.abs(outputs[0] - outputs[1]).max(), 1e-3 * numpy.abs(outputs[0]).max())
 
 
 class TestRunAndBench(InFolder):

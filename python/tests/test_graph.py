@@ -15,6 +15,7 @@ if "--installed" not in sys.argv:
 
 from mscgym.graph import Graph, GraphError, Joint, Tensor  # noqa: E402
 from mscgym.torch import source  # noqa: E402
+from mscgym.torch.blocks import cut  # noqa: E402
 
 EXPECTED = '''"""net: a torch module that mscgym wrote from a graph.
 
@@ -160,6 +161,49 @@ class GraphTest(unittest.TestCase):
         done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True,
                               env={"PYTHONPATH": str(ROOT)})
         self.assertEqual(done.stdout.strip(), "")
+
+
+class TestBlocks(unittest.TestCase):
+    """Blocks of small graphs; the expected ones are found by hand."""
+
+    def blocks(self, joints, outputs, edits, **more):
+        made = [Joint(name, kind, inputs, [Tensor(f"{name}:0", [-1, 4], "float32", name)],
+                      weights={"weight": Tensor(weight, [4, 4], "float32")} if weight else {})
+                for name, kind, inputs, weight in joints]
+        graph = Graph("main", made, [made[0].outputs[0].name], outputs,
+                      arrays={weight: [] for _, _, _, weight in joints if weight})
+        return cut(graph, {"edits": [{"tensor": tensor} for tensor in edits], **more})
+
+    RESIDUAL = [("x", "input", [], ""), ("a", "msc.linear", ["x:0"], "wa"), ("r", "nn.relu", ["a:0"], ""),
+                ("b", "msc.linear", ["r:0"], "wb"), ("s", "add", ["b:0", "r:0"], ""), ("m", "exp", ["x:0"], ""),
+                ("c", "msc.linear", ["s:0"], "wc"), ("y", "multiply", ["c:0", "m:0"], "")]
+
+    def test_skips_and_unchanged_tensors(self):
+        edits = ["wa", "r:0", "wb", "s", "wc"]
+        found = self.blocks(self.RESIDUAL, ["y:0"], edits)
+        self.assertEqual([[joint.name for joint in block.graph.joints] for block in found],
+                         [["x", "a", "r"], ["r", "b", "s"], ["s", "x", "m", "c", "y"]])
+        self.assertEqual([block.graph.outputs for block in found], [["r:0"], ["s:0"], ["y:0"]])
+        self.assertEqual([block.source for block in found], [None, "r:0", "s:0"])
+        self.assertEqual([block.inputs for block in found], [[0], [], [0]])
+        self.assertEqual([block.edits for block in found], [[0], [1, 2], [3, 4]])
+        self.assertEqual([sorted(block.graph.arrays) for block in found], [["wa"], ["wb"], ["wc"]])
+        everywhere = self.blocks(self.RESIDUAL, ["y:0"], [*edits, "y:0"], sites="all")
+        self.assertEqual([block.edits for block in everywhere], [[0], [1, 2], [3, 4, 5]])
+
+    def test_no_cut_where_two_tensors_cross(self):
+        found = self.blocks(self.RESIDUAL, ["y:0", "r:0"], ["wa", "wb", "wc"])
+        self.assertEqual([[joint.name for joint in block.graph.joints] for block in found],
+                         [["x", "a", "r"], ["r", "x", "b", "s", "m", "c", "y"]])
+        self.assertEqual(found[-1].graph.outputs, ["y:0", "r:0"])
+        inside = self.blocks([*self.RESIDUAL[:4], ("d", "msc.linear", ["b:0"], "wd"), ("s", "add", ["d:0", "r:0"], "")],
+                             ["s:0"], ["wa", "wb", "wd"])
+        self.assertEqual([[joint.name for joint in block.graph.joints] for block in inside],
+                         [["x", "a", "r"], ["r", "b", "d", "s"]])
+
+    def test_what_several_blocks_share(self):
+        joints = [*self.RESIDUAL[:3], ("b", "msc.linear", ["r:0"], "wa")]
+        self.assertEqual([block.shared for block in self.blocks(joints, ["b:0"], ["wa", "r:0"])], [{0}, {0}])
 
 
 if __name__ == "__main__":

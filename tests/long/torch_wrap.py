@@ -14,7 +14,8 @@ five spellings; an embedding. The program searches a strategy for a file that to
 (f) Fixed scales stay, learnt ones move. The distillation losses equal numpy's.
 (g) Two processes of DistributedDataParallel train as one process does with the whole batch.
 (h) What does not fit is refused with a line that names it.
-(i) The example of docs/training.md runs, and training raises the accuracy of the compressed network.
+(i) The distillation of docs/training.md lowers the loss.
+(j) The example of docs/training.md runs, and training raises the accuracy of the compressed network.
 
 Exits with 1 if a check fails, 77 without torch, onnx, onnxscript or onnxruntime.
 """
@@ -27,6 +28,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import textwrap
 import warnings
 
 try:
@@ -403,6 +405,28 @@ def check_losses(folder):
     return f"{loss:.2e}"
 
 
+def check_distiller(folder):
+    """The loop of docs/training.md, with its text."""
+    with open(os.path.join(HERE, "..", "..", "docs", "training.md"), encoding="utf-8") as file:
+        text = file.read()
+    code = text.split("## Distillation\n")[1].split("\n    ", 1)[1].split("\n\n|")[0]
+    case = Case("rows", "groups", folder)
+    shutil.copy(case.strategy, os.path.join(folder, "plan.json"))
+    before = os.getcwd()
+    os.chdir(folder)
+    try:
+        names = {"mscgym": mscgym, "torch": torch, "network": case.module(), "example": case.inputs,
+                 "inputs": [case.inputs] * 20}
+        wrapped = case.wrap()
+        first = float(wrapped.distill_loss(wrapped.eval()(case.inputs), case.inputs))
+        exec(textwrap.dedent("    " + code), names)
+        last = difference(run_onnx("small.onnx", case.inputs), outputs(case.module(), case.inputs))
+    finally:
+        os.chdir(before)
+    expect(last < 0.8 * first, f"the loss falls from {first:.2g} to {last:.2g}")
+    return f"{first:.1e} to {last:.1e}"
+
+
 def replica(rank, folder, port):
     os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port))
     torch.distributed.init_process_group("gloo", rank=rank, world_size=2)
@@ -488,6 +512,7 @@ def cases():
     yield "older exporter", check_older
     yield "state", check_state
     yield "losses", check_losses
+    yield "distiller", check_distiller
     yield "processes", check_processes
     yield "refusals", check_refusals
     yield "example", check_example

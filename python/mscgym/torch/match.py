@@ -179,7 +179,8 @@ def _match_weights(module: nn.Module, network: Network, calls: list[Call]) -> di
         if tensor.is_floating_point() and tensor.ndim:
             own.setdefault(tensor.numel(), []).append((full, tensor.detach()))
     parameters = dict(module.named_parameters())
-    found = {}
+    is_folded = all(joint["optype"] != "nn.batch_norm" for joint in network.joints)
+    found: dict[str, Weight] = {}
     for name, array in network.weights.items():
         value = torch.from_numpy(array.copy())
         if not value.is_floating_point() or value.ndim == 0:
@@ -188,17 +189,15 @@ def _match_weights(module: nn.Module, network: Network, calls: list[Call]) -> di
         for full, tensor in candidates:
             path, _, part = full.rpartition(".")
             layer, norm = modules[path], norms.get(id(parameters.get(full)))
-            turned = value.T if value.ndim == 2 else value
-            if _is_close(value, tensor, 1e-5):
-                found[name] = Weight(path, part, False, None)
-            elif value.ndim == 2 and _is_close(turned, tensor, 1e-5):
-                found[name] = Weight(path, part, True, None)
-            elif norm is not None:
+            forms: list[tuple[torch.Tensor, float, str | None]] = [(tensor, 1e-5, None)]
+            if norm is not None:
                 folded = tensor * along(fold_scale(modules[norm]).detach(), channel_axis(layer), tensor.ndim)
-                if _is_close(value, folded, 1e-4):
-                    found[name] = Weight(path, part, False, norm)
-                elif value.ndim == 2 and _is_close(turned, folded, 1e-4):
-                    found[name] = Weight(path, part, True, norm)
+                # An untrained normalisation changes nothing, so both forms may fit.
+                forms.insert(0 if is_folded else 1, (folded, 1e-4, norm))
+            for form, tolerance, of in forms:
+                is_turned = not _is_close(value, form, tolerance)
+                if name not in found and (not is_turned or (value.ndim == 2 and _is_close(value.T, form, tolerance))):
+                    found[name] = Weight(path, part, is_turned, of)
             if name in found:
                 break
     return found
