@@ -124,6 +124,8 @@ struct msc_config {
     const char *model; // NULL: none
     size_t n_bindings;
     struct msc_binding *bindings;
+    size_t n_operators;
+    const char *const *operators; // paths of plug-ins for external joints (model/operators.h)
     const struct cJSON *outputs; // member of `json`: default outputs of searches; NULL: none
     struct msc_config_dataset dataset;
     double atol, rtol;      // tolerances of the baseline stage

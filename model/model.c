@@ -1,11 +1,14 @@
 #include "model/model_internal.h"
 
 #include "base/machine.h"
+#include "graph/external.h"
 #include "graph/onnx/load.h"
+#include "graph/operators_internal.h"
 #include "graph/passes/bind.h"
 #include "graph/passes/constant.h"
 #include "graph/wide.h"
 #include "kernels/engine/backends.h"
+#include "model/operators.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -159,6 +162,11 @@ static enum msc_status keep_bindings(struct msc_model *m, const struct msc_model
     return MSC_ALLOCATED(m->bindings);
 }
 
+static enum msc_status keep_operators(struct msc_model *m, const struct msc_model_options *o) {
+    m->operators = msc_operators_retain(o->operators);
+    return m->operators ? MSC_OK : msc_operators_open(&m->operators, o->plugins, o->n_plugins);
+}
+
 enum msc_status msc_model_open(struct msc_model **out, const char *path,
                                const struct msc_model_options *options) {
     struct msc_model *m = msc_alloc_zero(1, sizeof *m);
@@ -176,11 +184,17 @@ enum msc_status msc_model_open(struct msc_model **out, const char *path,
         goto out;
     }
     MSC_TRY_OUT(keep_bindings(m, options));
+    MSC_TRY_OUT(keep_operators(m, options));
     if (options->feeds && options->n_bindings == 0 && !options->weights) {
-        MSC_TRY_OUT(msc_graph_load_for(&loaded, path, options->feeds));
+        MSC_TRY_OUT(msc_graph_load_for(&loaded, path, options->feeds, m->operators));
     } else {
         MSC_TRY_OUT(msc_graph_load_weights(&loaded, &is_bound, path, m->bindings, m->n_bindings,
-                                           options->weights));
+                                           options->weights, m->operators));
+    }
+    status = msc_graph_require_computed(loaded);
+    if (status != MSC_OK) {
+        status = msc_status_prefix(status, "%s", path);
+        goto out;
     }
     MSC_TRY_OUT(msc_graph_split(&split, loaded));
     MSC_TRY_OUT(msc_model__set_graph(m, split, options->keeps_types));
@@ -211,6 +225,7 @@ void msc_model_close(struct msc_model *m) {
     msc_dataset_destroy(m->dataset);
     msc_backend_close(m->backend);
     msc_graph_destroy(m->graph);
+    msc_operators_release(m->operators);
     msc_arena_finish(&m->arena);
     msc_free(m);
 }

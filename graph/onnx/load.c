@@ -4,6 +4,7 @@
 #include "base/file.h"
 #include "data/safetensors.h"
 #include "graph/onnx/graph_weights.h"
+#include "graph/graph_internal.h"
 #include "graph/onnx/onnx.h"
 #include "graph/passes/bind.h"
 #include "graph/passes/fuse_internal.h"
@@ -29,7 +30,8 @@ static enum msc_status simplify(struct msc_graph **g) {
 // If `has_weights` is NULL, the weights file must exist. `new_weights` replaces weights of the
 // file; it may be NULL.
 static enum msc_status load_json_parts(struct msc_graph **out, bool *has_weights, const char *path,
-                                       const struct msc_array_list *new_weights) {
+                                       const struct msc_array_list *new_weights,
+                                       struct msc_operators *operators) {
     struct msc_graph *g = NULL;
     struct msc_arena arena = {0};
     struct msc_array_list weights = {0};
@@ -49,7 +51,7 @@ static enum msc_status load_json_parts(struct msc_graph **out, bool *has_weights
         status = msc_status_prefix(status, "%s: reading its weights", path);
         goto out;
     }
-    MSC_TRY_OUT(msc_graph_read_json(&g, text, n_bytes, path, is_absent ? NULL : &weights));
+    MSC_TRY_OUT(msc_graph__read_json(&g, text, n_bytes, path, is_absent ? NULL : &weights, operators));
     status = new_weights == NULL ? MSC_OK : msc_graph__set_weights(g, new_weights);
     status = status == MSC_OK && !is_absent ? simplify(&g) : status;
     if (status != MSC_OK) {
@@ -66,8 +68,9 @@ out:
     return status;
 }
 
-static enum msc_status load_json(struct msc_graph **out, const char *path) {
-    return load_json_parts(out, NULL, path, NULL);
+static enum msc_status load_json(struct msc_graph **out, const char *path,
+                                 struct msc_operators *operators) {
+    return load_json_parts(out, NULL, path, NULL, operators);
 }
 
 static enum msc_status list_json(const char *const **out, size_t *n, struct msc_arena *arena,
@@ -81,13 +84,15 @@ static enum msc_status list_json(const char *const **out, size_t *n, struct msc_
     return MSC_OK;
 }
 
-static enum msc_status load_onnx(struct msc_graph **out, const char *path) {
-    return msc_onnx_load(out, path, NULL);
+static enum msc_status load_onnx(struct msc_graph **out, const char *path,
+                                 struct msc_operators *operators) {
+    return msc_onnx_load(out, path, &(struct msc_onnx_import_options){.operators = operators});
 }
 
 static const struct format {
     const char *ending;
-    enum msc_status (*load)(struct msc_graph **out, const char *path);
+    enum msc_status (*load)(struct msc_graph **out, const char *path,
+                            struct msc_operators *operators);
     enum msc_status (*list)(const char *const **out, size_t *n, struct msc_arena *arena,
                             const char *path);
 } formats[] = {
@@ -109,9 +114,14 @@ static enum msc_status fail_format(const char *path) {
                     path);
 }
 
-enum msc_status msc_graph_load(struct msc_graph **out, const char *path) {
+static enum msc_status load_format(struct msc_graph **out, const char *path,
+                                   struct msc_operators *operators) {
     const struct format *format = find_format(path);
-    return format != NULL ? format->load(out, path) : fail_format(path);
+    return format != NULL ? format->load(out, path, operators) : fail_format(path);
+}
+
+enum msc_status msc_graph_load(struct msc_graph **out, const char *path) {
+    return load_format(out, path, NULL);
 }
 
 enum msc_status msc_graph_companions(const char *const **out, size_t *n, struct msc_arena *arena,
@@ -120,10 +130,12 @@ enum msc_status msc_graph_companions(const char *const **out, size_t *n, struct 
     return format != NULL ? format->list(out, n, arena, path) : fail_format(path);
 }
 
-enum msc_status msc_graph_load_form(struct msc_graph **out, bool *has_weights, const char *path) {
+enum msc_status msc_graph_load_form(struct msc_graph **out, bool *has_weights, const char *path,
+                                    struct msc_operators *operators) {
     *has_weights = true;
-    return msc_path_ends_in(path, ".json") ? load_json_parts(out, has_weights, path, NULL)
-                                           : msc_graph_load(out, path);
+    return msc_path_ends_in(path, ".json")
+               ? load_json_parts(out, has_weights, path, NULL, operators)
+               : load_format(out, path, operators);
 }
 
 // True if a binding names an input rather than a symbol.
@@ -145,9 +157,10 @@ static bool is_readable(enum msc_status status) {
 }
 
 enum msc_status msc_graph_load_for(struct msc_graph **out, const char *path,
-                                   const struct msc_array_list *feeds) {
-    const struct msc_onnx_import_options options = {.feeds = feeds};
-    enum msc_status status = msc_graph_load(out, path);
+                                   const struct msc_array_list *feeds,
+                                   struct msc_operators *operators) {
+    const struct msc_onnx_import_options options = {.feeds = feeds, .operators = operators};
+    enum msc_status status = load_format(out, path, operators);
     if (status == MSC_OK || !is_readable(status) || !msc_path_ends_in(path, ".onnx")) {
         return status;
     }
@@ -155,32 +168,37 @@ enum msc_status msc_graph_load_for(struct msc_graph **out, const char *path,
 }
 
 static enum msc_status load_plain(struct msc_graph **out, const char *path,
-                                  const struct msc_array_list *weights) {
+                                  const struct msc_array_list *weights,
+                                  struct msc_operators *operators) {
     if (weights && msc_path_ends_in(path, ".onnx")) {
-        return msc_onnx_load(out, path, &(struct msc_onnx_import_options){.weights = weights});
+        return msc_onnx_load(
+            out, path,
+            &(struct msc_onnx_import_options){.weights = weights, .operators = operators});
     }
-    return weights && msc_path_ends_in(path, ".json") ? load_json_parts(out, NULL, path, weights)
-                                                      : msc_graph_load(out, path);
+    return weights && msc_path_ends_in(path, ".json") ? load_json_parts(out, NULL, path, weights, operators)
+                                                      : load_format(out, path, operators);
 }
 
 enum msc_status msc_graph_load_bound(struct msc_graph **out, bool *is_bound, const char *path,
-                                     const struct msc_binding bindings[], size_t n) {
-    return msc_graph_load_weights(out, is_bound, path, bindings, n, NULL);
+                                     const struct msc_binding bindings[], size_t n,
+                                     struct msc_operators *operators) {
+    return msc_graph_load_weights(out, is_bound, path, bindings, n, NULL, operators);
 }
 
 enum msc_status msc_graph_load_weights(struct msc_graph **out, bool *is_bound, const char *path,
                                        const struct msc_binding bindings[], size_t n,
-                                       const struct msc_array_list *weights) {
+                                       const struct msc_array_list *weights,
+                                       struct msc_operators *operators) {
     struct msc_graph *plain = NULL;
     *is_bound = false;
-    enum msc_status status = load_plain(&plain, path, weights);
+    enum msc_status status = load_plain(&plain, path, weights, operators);
     bool helps = status != MSC_OK || names_input(plain, bindings, n);
     if (n == 0 || !msc_path_ends_in(path, ".onnx") || !is_readable(status) || !helps) {
         *out = plain;
         return status;
     }
     const struct msc_onnx_import_options options = {
-        .bindings = bindings, .n_bindings = n, .weights = weights};
+        .bindings = bindings, .n_bindings = n, .weights = weights, .operators = operators};
     msc_graph_destroy(plain);
     *is_bound = true;
     return msc_onnx_load(out, path, &options);
