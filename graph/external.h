@@ -8,8 +8,10 @@
 //     op          "Rotate"
 //     version     of the domain's operator set
 //     signature   types of operands and outputs: "float32[N,3], int64[2] -> float32[N,M]"
-//     captures    names of the values that graphs in attributes read; the last operands
-//     imports     further domains that those graphs use, with versions: "other.domain=2"
+//     captures    names of the values that graphs in attributes read; the last operands. Absent
+//                 if there are none
+//     imports     further domains that those graphs use, with versions: "other.domain=2". Absent
+//                 if there are none
 //     attr_NAME   attribute NAME of the node: its type, a space, its value
 //
 // Values of attr_NAME: "int 3", "float 0.5", "string text", "ints 1,2", "floats 0.5,1",

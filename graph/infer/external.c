@@ -75,14 +75,15 @@ static enum msc_status take_operand(struct lengths *l, int operand,
     return fits ? MSC_OK : fail_operand(l->call, operand, type);
 }
 
-// The length of a name that no operand has: a symbol of the graph, or a new one.
-static enum msc_status take_unknown(struct msc_dim *out, struct lengths *l, const char *name,
-                                    int output, int axis) {
-    int32_t prim = msc_graph_find_prim(l->call->graph, name);
-    if (prim != MSC_NO_ID) {
-        *out = (struct msc_dim){-1, prim};
-    } else {
-        MSC_TRY(msc_infer__fresh(out, l->call, output, axis));
+// The length of a name that no operand has: a symbol of the graph.
+static enum msc_status take_unknown(struct msc_dim *out, struct lengths *l, const char *name) {
+    struct msc_graph *g = l->call->graph;
+    const char *kept = msc_arena_strdup(&g->arena, name);
+    MSC_TRY(MSC_ALLOCATED(kept));
+    out->value = -1;
+    out->prim = msc_graph_find_prim(g, name);
+    if (out->prim == MSC_NO_ID) {
+        MSC_TRY(msc_graph_add_symbol(&out->prim, g, kept));
     }
     return add_length(l, name, *out);
 }
@@ -99,7 +100,7 @@ static enum msc_status set_output(struct lengths *l, int output,
         } else if (known != NULL) {
             t->dims[i] = *known;
         } else {
-            MSC_TRY(take_unknown(&t->dims[i], l, type->names[i], output, i));
+            MSC_TRY(take_unknown(&t->dims[i], l, type->names[i]));
         }
     }
     return MSC_OK;

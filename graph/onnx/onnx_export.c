@@ -225,6 +225,7 @@ static enum msc_status write_model(struct msc_onnx_export *e, const char *path, 
                                    e->graph->n_inputs));
     MSC_TRY(msc_onnx__describe_all(&graph.output, &graph.n_output, e, e->graph->outputs,
                                    e->graph->n_outputs));
+    MSC_TRY(msc_onnx__describe_external(&graph.value_info, &graph.n_value_info, e));
     graph.name = (char *)e->graph->name;
     graph.n_node = e->n_nodes;
     graph.node = e->nodes;

@@ -93,6 +93,22 @@ static enum msc_status put_attributes(struct msc_onnx_joint *j, int32_t n_inputs
     return MSC_OK;
 }
 
+enum msc_status msc_onnx__describe_external(Onnx__ValueInfoProto ***out, size_t *n_out,
+                                            struct msc_onnx_export *e) {
+    const struct msc_graph *g = e->graph;
+    int32_t *tensors = msc_arena_array(&e->arena, (size_t)g->n_tensors + 1, sizeof tensors[0]);
+    int32_t n = 0;
+    MSC_TRY(MSC_ALLOCATED(tensors));
+    for (int32_t i = 0; i < g->n_tensors; i++) {
+        int32_t producer = g->tensors[i]->tensor.producer;
+        if (producer != MSC_NO_ID && g->joints[producer]->joint.op == MSC_OP_EXTERNAL &&
+            !msc_graph_is_output(g, i)) {
+            tensors[n++] = i;
+        }
+    }
+    return msc_onnx__describe_all(out, n_out, e, tensors, n);
+}
+
 enum msc_status msc_onnx__write_external(struct msc_onnx_joint *j) {
     const char *domain = msc_joint_attr(j->joint, "domain");
     const char *imports = msc_joint_attr(j->joint, "imports");

@@ -116,6 +116,9 @@ enum msc_status msc_onnx__write_scan(struct msc_onnx_joint *j);
 
 // Writer of graph/onnx/onnx_export_external.c.
 enum msc_status msc_onnx__write_external(struct msc_onnx_joint *j);
+// The types of outputs of external joints that are not outputs of the graph: an import needs them.
+enum msc_status msc_onnx__describe_external(Onnx__ValueInfoProto ***out, size_t *n_out,
+                                            struct msc_onnx_export *e);
 
 // Computes the lowest opset (graph/onnx/onnx_export_opset.c). begin_opset sets it to the model's
 // own opset. require_types raises it if a joint's element types need a higher one; call it for each

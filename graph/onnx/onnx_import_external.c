@@ -275,9 +275,13 @@ static enum msc_status add_joint(struct needs *needs, const char *domain) {
     const char *captures = msc_arena_strdup(arena, msc_str_text(&needs->captures));
     const char *imports = msc_arena_strdup(arena, msc_str_text(&needs->imports));
     MSC_TRY(MSC_ALLOCATED(version && captures && imports));
-    add_attr(n, "captures", captures);
+    if (captures[0] != '\0') {
+        add_attr(n, "captures", captures);
+    }
+    if (imports[0] != '\0') {
+        add_attr(n, "imports", imports);
+    }
     add_attr(n, "domain", domain);
-    add_attr(n, "imports", imports);
     add_attr(n, "op", n->proto->op_type);
     add_attr(n, "signature", signature);
     add_attr(n, "version", version);
