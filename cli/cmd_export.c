@@ -168,8 +168,7 @@ static enum msc_status load_model(struct msc_graph **out, const struct msc_cli_c
     bool is_bound;
     MSC_TRY(msc_cli_bindings(&bindings, &n, &v->common.bind, call->arena));
     struct msc_operators *operators;
-    MSC_TRY(
-        msc_operators_open(&operators, v->common.operators.items, v->common.operators.n));
+    MSC_TRY(msc_operators_open(&operators, v->common.operators.items, v->common.operators.n));
     enum msc_status status =
         msc_graph_load_weights(out, &is_bound, v->model, bindings, n, weights, operators);
     msc_operators_close(operators);

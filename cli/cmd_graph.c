@@ -387,8 +387,7 @@ static enum msc_status cmd_graph_load(struct msc_graph **out, bool *is_bound,
                                       const struct msc_cli_call *call,
                                       const struct graph_values *v) {
     struct msc_operators *operators;
-    MSC_TRY(
-        msc_operators_open(&operators, v->common.operators.items, v->common.operators.n));
+    MSC_TRY(msc_operators_open(&operators, v->common.operators.items, v->common.operators.n));
     enum msc_status status = load_with(out, is_bound, bindings, n, call, v, operators);
     msc_operators_close(operators);
     return status;

@@ -110,8 +110,7 @@ static enum msc_status split_load(struct msc_graph **out, const struct msc_cli_c
     bool is_bound = false;
     MSC_TRY(msc_cli_bindings(&bindings, &n, &v->common.bind, call->arena));
     MSC_TRY(msc_operators_open(&operators, v->common.operators.items, v->common.operators.n));
-    enum msc_status status =
-        msc_graph_load_bound(out, &is_bound, v->model, bindings, n, operators);
+    enum msc_status status = msc_graph_load_bound(out, &is_bound, v->model, bindings, n, operators);
     msc_operators_close(operators);
     return status;
 }

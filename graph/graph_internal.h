@@ -73,9 +73,9 @@ struct msc_graph {
     const int32_t *entries, *exits; // joint ids; in the arena, set by finalize
     int32_t n_entries, n_exits;
     struct msc_graph_names joint_names, tensor_names, aliases, prim_names;
-    struct msc_graph_notes notes; // its texts are in the arena
+    struct msc_graph_notes notes;    // its texts are in the arena
     struct msc_operators *operators; // plug-ins that compute external joints, or NULL
-    struct msc_graph *own;        // wide graphs (graph/wide.h): the graph in the model's own types
+    struct msc_graph *own; // wide graphs (graph/wide.h): the graph in the model's own types
     bool is_final;
     int n_references;          // references beyond the first; changed atomically
     struct msc_graph **bodies; // references to the bodies of all joints, including dead ones

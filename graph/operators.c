@@ -61,8 +61,7 @@ enum msc_status msc_operators_add(struct msc_operators *set,
     }
     set->sources[set->n_sources++] = *source;
     for (int i = 0; i < source->n_operators; i++) {
-        bool infers =
-            source->call != NULL ? source->infers[i] : source->operators[i].infer != NULL;
+        bool infers = source->call != NULL ? source->infers[i] : source->operators[i].infer != NULL;
         MSC_TRY(add_entry(set, &source->operators[i], infers));
     }
     return MSC_OK;

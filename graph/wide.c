@@ -77,9 +77,7 @@ static enum msc_status widen_signature(struct msc_graph *g, struct msc_attr *att
     struct msc_str text = {0};
     const char *c = attr->value;
     while (c[0] != '\0') {
-        size_t n = strncmp(c, "float16[", 8) == 0    ? 7
-                   : strncmp(c, "bfloat16[", 9) == 0 ? 8
-                                                     : 0;
+        size_t n = strncmp(c, "float16[", 8) == 0 ? 7 : strncmp(c, "bfloat16[", 9) == 0 ? 8 : 0;
         msc_str_append_n(&text, n > 0 ? "float32" : c, n > 0 ? 7 : 1);
         c += n > 0 ? n : 1;
     }

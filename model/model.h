@@ -48,7 +48,7 @@ struct msc_model {
     struct msc_graph *graph; // wide (graph/wide.h), unless the model keeps its types
     struct msc_backend *backend;
     struct msc_operators *operators; // from the options
-    int n_threads; // threads for evaluation
+    int n_threads;                   // threads for evaluation
     uint64_t memory_bytes;
     struct msc_binding *bindings; // from the options
     size_t n_bindings;

@@ -118,8 +118,8 @@ static enum msc_status read_type(struct msc_operator_tensor *out, const cJSON *o
     return MSC_OK;
 }
 
-static enum msc_status take_output(const struct msc_operator_call *call, int i,
-                                   const cJSON *object, const char *where) {
+static enum msc_status take_output(const struct msc_operator_call *call, int i, const cJSON *object,
+                                   const char *where) {
     struct msc_operator_tensor *to = &call->outputs[i], from;
     const char *text;
     size_t n_bytes;

@@ -85,8 +85,9 @@ static enum msc_status read_values(struct msc_piece_value **out, size_t *n, cons
 // A path in a manifest stays in the manifest's folder.
 static enum msc_status check_path(const char *path, const char *where) {
     if (path[0] == '/' || strstr(path, "..") != NULL) {
-        return MSC_FAIL(MSC_E_FORMAT, "%s: \"model\" is %s, expected a file in the manifest's folder",
-                        where, path);
+        return MSC_FAIL(MSC_E_FORMAT,
+                        "%s: \"model\" is %s, expected a file in the manifest's folder", where,
+                        path);
     }
     return MSC_OK;
 }

@@ -49,12 +49,12 @@ struct msc_piece_value {
 
 struct msc_piece {
     const char *name;
-    const char *model;     // path, relative to the manifest
-    const char *hash;      // of the model's file; NULL: not checked
-    const char *runtime;   // "mscgym", or a runtime of tools/runtime.h
-    const char *target;    // the target that takes the piece; NULL: none
-    int64_t n_joints;      // joints, without constants
-    size_t n_operators;    // external operators in it: "domain::op"
+    const char *model;   // path, relative to the manifest
+    const char *hash;    // of the model's file; NULL: not checked
+    const char *runtime; // "mscgym", or a runtime of tools/runtime.h
+    const char *target;  // the target that takes the piece; NULL: none
+    int64_t n_joints;    // joints, without constants
+    size_t n_operators;  // external operators in it: "domain::op"
     const char **operators;
     size_t n_inputs, n_outputs;
     struct msc_piece_value *inputs, *outputs;

@@ -156,9 +156,9 @@ static enum msc_status save_result(const struct chain *c) {
     for (size_t i = 0; i < c->pieces->n_outputs && status == MSC_OK; i++) {
         const char *name = c->pieces->outputs[i];
         const struct msc_array *array = msc_array_list_find(&c->values, name);
-        status = array ? msc_array_list_add(&list, name, array)
-                       : MSC_FAIL(MSC_E_STATE, "%s: no piece gave output '%s'", c->pieces->path,
-                                  name);
+        status =
+            array ? msc_array_list_add(&list, name, array)
+                  : MSC_FAIL(MSC_E_STATE, "%s: no piece gave output '%s'", c->pieces->path, name);
     }
     status = status == MSC_OK ? save_list(c->run->output, &list) : status;
     msc_array_list_finish(&list);

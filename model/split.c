@@ -24,8 +24,7 @@ static int32_t color_of_target(const struct msc_split_options *o, const struct m
     if (j->op == MSC_OP_EXTERNAL) {
         return COLOR_EXTERNAL;
     }
-    bool is_taken =
-        !o->only_integers || msc_target_role(target, g, j) != MSC_TARGET_FLOAT;
+    bool is_taken = !o->only_integers || msc_target_role(target, g, j) != MSC_TARGET_FLOAT;
     return is_taken ? COLOR_TARGET : COLOR_OTHER;
 }
 
@@ -76,8 +75,8 @@ static enum msc_status color_by_cut(int32_t colors[], const struct msc_graph *g,
         const struct msc_joint *j = msc_graph_joint(g, i);
         colors[i] = 0;
         for (int32_t k = 0; k < j->n_inputs; k++) {
-            int32_t level = colors[msc_graph_tensor(g, j->inputs[k])->producer] +
-                            is_cut[j->inputs[k]];
+            int32_t level =
+                colors[msc_graph_tensor(g, j->inputs[k])->producer] + is_cut[j->inputs[k]];
             colors[i] = level > colors[i] ? level : colors[i];
         }
     }
@@ -93,7 +92,8 @@ static enum msc_status color_by_ops(int32_t colors[], const struct msc_graph *g,
     }
     for (size_t i = 0; i < o->n_names; i++) {
         if (!used[i]) {
-            return MSC_FAIL(MSC_E_INVALID, "%s: no joint has the operator '%s'; mscgym graph "
+            return MSC_FAIL(MSC_E_INVALID,
+                            "%s: no joint has the operator '%s'; mscgym graph "
                             "prints the operators",
                             o->model, o->names[i]);
         }

@@ -58,8 +58,8 @@ static enum msc_status take_operand(struct lengths *l, int operand,
                                     const struct msc_external_type *type) {
     const struct msc_infer_tensor *t = l->call->operands[operand];
     bool is_absent = type->dtype == MSC_DTYPE_NONE;
-    bool fits = is_absent ? t == NULL
-                          : t != NULL && t->dtype == type->dtype && t->n_dims == type->n_dims;
+    bool fits =
+        is_absent ? t == NULL : t != NULL && t->dtype == type->dtype && t->n_dims == type->n_dims;
     for (int i = 0; fits && !is_absent && i < type->n_dims; i++) {
         if (type->dims[i] >= 0) {
             fits = msc_infer__agree(t->dims[i], msc_infer__number(type->dims[i]));
@@ -118,8 +118,7 @@ static enum msc_status infer_by_signature(struct lengths *l) {
         }
         MSC_TRY(take_operand(l, n++, &type));
     }
-    for (; is_valid && n < call->n_operands && call->operands[n] == NULL; n++) {
-    }
+    for (; is_valid && n < call->n_operands && call->operands[n] == NULL; n++) {}
     if (is_valid && n != call->n_operands) {
         return msc_infer__fail(call, "the signature has %d operands, expected %d", n,
                                call->n_operands);
@@ -134,8 +133,9 @@ static enum msc_status infer_by_signature(struct lengths *l) {
     }
     if (!is_valid || n != call->n_outputs) {
         return msc_infer__fail(
-            call, "signature '%s' is invalid or lacks outputs, expected a form such as "
-                  "'float32[N,3] -> float32[N]' with %d outputs",
+            call,
+            "signature '%s' is invalid or lacks outputs, expected a form such as "
+            "'float32[N,3] -> float32[N]' with %d outputs",
             msc_infer__text(call, "signature"), call->n_outputs);
     }
     return MSC_OK;

@@ -51,7 +51,8 @@ static enum msc_status load_json_parts(struct msc_graph **out, bool *has_weights
         status = msc_status_prefix(status, "%s: reading its weights", path);
         goto out;
     }
-    MSC_TRY_OUT(msc_graph__read_json(&g, text, n_bytes, path, is_absent ? NULL : &weights, operators));
+    MSC_TRY_OUT(
+        msc_graph__read_json(&g, text, n_bytes, path, is_absent ? NULL : &weights, operators));
     status = new_weights == NULL ? MSC_OK : msc_graph__set_weights(g, new_weights);
     status = status == MSC_OK && !is_absent ? simplify(&g) : status;
     if (status != MSC_OK) {
@@ -175,8 +176,9 @@ static enum msc_status load_plain(struct msc_graph **out, const char *path,
             out, path,
             &(struct msc_onnx_import_options){.weights = weights, .operators = operators});
     }
-    return weights && msc_path_ends_in(path, ".json") ? load_json_parts(out, NULL, path, weights, operators)
-                                                      : load_format(out, path, operators);
+    return weights && msc_path_ends_in(path, ".json")
+               ? load_json_parts(out, NULL, path, weights, operators)
+               : load_format(out, path, operators);
 }
 
 enum msc_status msc_graph_load_bound(struct msc_graph **out, bool *is_bound, const char *path,

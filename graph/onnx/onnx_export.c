@@ -238,7 +238,8 @@ static enum msc_status write_model(struct msc_onnx_export *e, const char *path, 
     model.ir_version = msc_onnx__ir_version(e->opset);
     model.producer_name = (char *)"mscgym";
     model.n_opset_import = e->n_domains + 1;
-    model.opset_import = msc_arena_array(&e->arena, e->n_domains + 1, sizeof(Onnx__OperatorSetIdProto *));
+    model.opset_import =
+        msc_arena_array(&e->arena, e->n_domains + 1, sizeof(Onnx__OperatorSetIdProto *));
     MSC_TRY(MSC_ALLOCATED(model.opset_import));
     model.opset_import[0] = &opset;
     for (size_t i = 0; i < e->n_domains; i++) {

@@ -14,8 +14,8 @@ static enum msc_status add_domain(struct msc_onnx_export *e, const char *domain,
             return e->domains[i]->version == version
                        ? MSC_OK
                        : MSC_FAIL(MSC_E_INVALID,
-                                  "domain %s has version %lld here and %lld in another joint", domain,
-                                  (long long)version, (long long)e->domains[i]->version);
+                                  "domain %s has version %lld here and %lld in another joint",
+                                  domain, (long long)version, (long long)e->domains[i]->version);
         }
     }
     Onnx__OperatorSetIdProto *set = msc_arena_alloc(&e->arena, sizeof *set);
@@ -68,8 +68,10 @@ static enum msc_status rename_value(void *payload, char **name) {
         }
         c += n + (c[n] == ',');
     }
-    return MSC_FAIL(MSC_E_INVALID, "a graph in an attribute reads '%s', which attribute captures "
-                    "does not list", *name);
+    return MSC_FAIL(MSC_E_INVALID,
+                    "a graph in an attribute reads '%s', which attribute captures "
+                    "does not list",
+                    *name);
 }
 
 static enum msc_status put_attributes(struct msc_onnx_joint *j, int32_t n_inputs) {

@@ -44,7 +44,7 @@ struct msc_onnx_export {
     struct msc_onnx_pair *pairs; // edited tensors written so far
     size_t n_pairs, pairs_capacity;
     struct msc_onnx_unpacking unpacking;
-    int opset; // lowest opset that supports all nodes so far
+    int opset;                          // lowest opset that supports all nodes so far
     Onnx__OperatorSetIdProto **domains; // of external joints, each once
     size_t n_domains, domains_capacity;
 };

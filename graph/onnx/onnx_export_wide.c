@@ -41,8 +41,7 @@ static void mark_edited(struct msc_onnx_wide *w, const struct msc_onnx_export *e
     for (int32_t i = 0; i < w->wide->n_joints; i++) {
         const struct msc_joint *j = &w->wide->joints[i]->joint;
         bool has_source = j->op != MSC_OP_INPUT && j->op != MSC_OP_CONSTANT;
-        w->is_wide[i] =
-            w->is_wide[i] && has_source && j->n_graphs == 0 && j->op != MSC_OP_EXTERNAL;
+        w->is_wide[i] = w->is_wide[i] && has_source && j->n_graphs == 0 && j->op != MSC_OP_EXTERNAL;
     }
 }
 

@@ -15,7 +15,7 @@ enum msc_status msc_onnx__attr_to_text(const char **out, const Onnx__AttributePr
 enum msc_status msc_onnx__attr_from_text(Onnx__AttributeProto **out, const char *name,
                                          const char *text, struct msc_arena *arena);
 
-// Visits the graphs in an attribute, and the graphs in their nodes. `visit` is called for each
+// Visits the graphs in an attribute (and refuses tensors with external data), and the graphs in their nodes. `visit` is called for each
 // value that a node reads or a graph returns, if no graph around it defines the value; it may
 // replace *name. `visit_node` (may be NULL) is called for each node.
 struct msc_onnx_graph_visit {

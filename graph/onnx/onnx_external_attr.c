@@ -58,9 +58,8 @@ static enum msc_status write_strings(struct msc_str *out, const Onnx__AttributeP
                                      struct msc_arena *arena) {
     msc_str_append(out, "strings [");
     for (size_t i = 0; i < a->n_strings; i++) {
-        const char *text =
-            msc_arena_strndup(arena, a->strings[i].len == 0 ? "" : (char *)a->strings[i].data,
-                              a->strings[i].len);
+        const char *text = msc_arena_strndup(
+            arena, a->strings[i].len == 0 ? "" : (char *)a->strings[i].data, a->strings[i].len);
         MSC_TRY(MSC_ALLOCATED(text));
         msc_str_append(out, i > 0 ? "," : "");
         msc_json_write_text(out, text);
@@ -126,8 +125,8 @@ static enum msc_status write_value(struct msc_str *out, const Onnx__AttributePro
 enum msc_status msc_onnx__attr_to_text(const char **out, const Onnx__AttributeProto *a,
                                        struct msc_arena *arena) {
     struct msc_str text = {0};
-    bool is_plain = (a->doc_string == NULL || a->doc_string[0] == '\0') &&
-                    a->base.n_unknown_fields == 0;
+    bool is_plain =
+        (a->doc_string == NULL || a->doc_string[0] == '\0') && a->base.n_unknown_fields == 0;
     enum msc_status status = is_plain ? write_value(&text, a, arena) : write_proto(&text, a);
     status = status == MSC_OK ? msc_str_status(&text) : status;
     *out = status == MSC_OK ? msc_str_keep(&text, arena) : NULL;
@@ -154,9 +153,8 @@ static enum msc_status read_strings(Onnx__AttributeProto *a, const char *text,
     cJSON *list = NULL;
     const cJSON *item;
     MSC_TRY(msc_json_parse(&list, text, strlen(text), "strings"));
-    enum msc_status status = cJSON_IsArray(list)
-                                 ? MSC_OK
-                                 : MSC_FAIL(MSC_E_INVALID, "expected a list of strings");
+    enum msc_status status =
+        cJSON_IsArray(list) ? MSC_OK : MSC_FAIL(MSC_E_INVALID, "expected a list of strings");
     size_t n = (size_t)cJSON_GetArraySize(list);
     a->strings = msc_arena_array(arena, n + 1, sizeof a->strings[0]);
     status = status == MSC_OK ? MSC_ALLOCATED(a->strings) : status;
@@ -300,12 +298,26 @@ static enum msc_status visit_attribute(const struct msc_onnx_graph_visit *v,
                                        const Onnx__AttributeProto *a, const struct scope *around,
                                        int depth);
 
+// The elements must be in the attribute, because it is written to files in other folders.
+static enum msc_status check_tensor(const Onnx__TensorProto *t) {
+    return t->n_external_data == 0
+               ? MSC_OK
+               : MSC_FAIL(
+                     MSC_E_UNSUPPORTED,
+                     "tensor '%s' of an external operator's attribute is in a file of its own; "
+                     "store the model in one file",
+                     t->name == NULL ? "" : t->name);
+}
+
 static enum msc_status visit_graph(const struct msc_onnx_graph_visit *v, Onnx__GraphProto *g,
                                    const struct scope *around, int depth) {
     const struct scope scope = {g, around};
     if (depth > MOST_DEPTH) {
         return MSC_FAIL(MSC_E_UNSUPPORTED, "graphs are nested more than %d levels deep",
                         MOST_DEPTH);
+    }
+    for (size_t i = 0; i < g->n_initializer; i++) {
+        MSC_TRY(check_tensor(g->initializer[i]));
     }
     for (size_t i = 0; i < g->n_node; i++) {
         Onnx__NodeProto *node = g->node[i];
@@ -328,6 +340,12 @@ static enum msc_status visit_graph(const struct msc_onnx_graph_visit *v, Onnx__G
 static enum msc_status visit_attribute(const struct msc_onnx_graph_visit *v,
                                        const Onnx__AttributeProto *a, const struct scope *around,
                                        int depth) {
+    if (a->t != NULL) {
+        MSC_TRY(check_tensor(a->t));
+    }
+    for (size_t i = 0; i < a->n_tensors; i++) {
+        MSC_TRY(check_tensor(a->tensors[i]));
+    }
     if (a->g != NULL) {
         MSC_TRY(visit_graph(v, a->g, around, depth));
     }

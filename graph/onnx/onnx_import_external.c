@@ -40,9 +40,8 @@ static enum msc_status read_length(struct msc_external_type *type, int axis,
         type->dims[axis] = d->dim_value;
         return MSC_OK;
     }
-    const char *name = d->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_PARAM
-                           ? d->dim_param
-                           : NULL;
+    const char *name =
+        d->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_PARAM ? d->dim_param : NULL;
     type->dims[axis] = name == NULL ? -1 : msc_onnx__length_of(im, name);
     if (type->dims[axis] < 0) {
         char made[MSC_EXTERNAL_NAME_BYTES];
@@ -59,8 +58,7 @@ static enum msc_status read_type(struct msc_external_type *type, const struct ms
     if (type->dtype == MSC_DTYPE_NONE || format[0] != '\0' || from->shape->n_dim > MSC_MAX_DIMS) {
         return MSC_ONNX_UNSUPPORTED("output '%s' is of type %s with %zu dimensions, which is not "
                                     "supported",
-                                    value, msc_onnx_type_name(from->elem_type),
-                                    from->shape->n_dim);
+                                    value, msc_onnx_type_name(from->elem_type), from->shape->n_dim);
     }
     type->n_dims = (int)from->shape->n_dim;
     for (int i = 0; i < type->n_dims; i++) {

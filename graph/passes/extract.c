@@ -182,8 +182,10 @@ static enum msc_status add_constant(struct extract *x, int32_t tensor, int32_t w
     const struct msc_tensor *w = &x->from->tensors[weight]->tensor;
     struct msc_value **out = &x->values[tensor];
     if (w->data == NULL) {
-        return MSC_FAIL(MSC_E_INVALID, "weight '%s' has no elements: the model was loaded without "
-                        "weights", w->name);
+        return MSC_FAIL(MSC_E_INVALID,
+                        "weight '%s' has no elements: the model was loaded without "
+                        "weights",
+                        w->name);
     }
     MSC_TRY(msc_builder_constant(out, &x->builder, w->name, w->data));
     (*out)->layout = w->layout;
@@ -259,9 +261,9 @@ static enum msc_status set_outputs(struct extract *x) {
 static enum msc_status extract_all(struct extract *x, const char *name) {
     const struct msc_graph *g = x->from;
     MSC_TRY(msc_graph__create_like(&x->builder.graph, name, g));
-    MSC_TRY(msc_graph_set_notes(x->builder.graph, &(struct msc_graph_notes){.opset = g->notes.opset}));
-    x->values =
-        msc_arena_array(&x->builder.arena, (size_t)g->n_tensors + 1, sizeof(x->values[0]));
+    MSC_TRY(
+        msc_graph_set_notes(x->builder.graph, &(struct msc_graph_notes){.opset = g->notes.opset}));
+    x->values = msc_arena_array(&x->builder.arena, (size_t)g->n_tensors + 1, sizeof(x->values[0]));
     MSC_TRY(MSC_ALLOCATED(x->values));
     for (int32_t i = 0; i < g->n_joints; i++) {
         if (x->pieces[i] == x->piece) {

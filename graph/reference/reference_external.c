@@ -34,8 +34,7 @@ static enum msc_status allocate(const struct msc_operator_call *plugin, int outp
 // An output whose lengths are not all known yet has no elements; its rank and type are the graph's.
 static void describe_output(struct msc_operator_tensor *to, const struct msc_reference_call *call,
                             int output) {
-    const struct msc_tensor *t =
-        msc_graph_tensor(call->graph, call->joint->outputs[output]);
+    const struct msc_tensor *t = msc_graph_tensor(call->graph, call->joint->outputs[output]);
     if (call->allocate == NULL || msc_tensor_n_elements(t) >= 0) {
         set_tensor(to, &call->outputs[output]);
         return;

@@ -116,7 +116,8 @@ static void run_pieces(struct msc_array *values[], const struct msc_graph *g,
         int32_t wanted[MOST + 1];
         assert_ok(msc_graph_extract(&piece, g, pieces, p, "piece"));
         for (int32_t i = 0; i < msc_graph_n_inputs(piece); i++) {
-            const char *label = msc_tensor_label(msc_graph_tensor(piece, msc_graph_input(piece, i)));
+            const char *label =
+                msc_tensor_label(msc_graph_tensor(piece, msc_graph_input(piece, i)));
             inputs[i] = values[msc_graph_find_tensor(g, label)];
             assert_non_null(inputs[i]);
         }

@@ -182,7 +182,8 @@ static void test_graph_operators__signatures(void **state) {
     } rows[] = {
         {"float32[N,3] -> float32[N]", NULL},
         {"float32[2,3] -> float32[]", NULL},
-        {"float32[N] -> float32[N]", "operand 0 is float32[2,3], but its signature says float32[N]"},
+        {"float32[N] -> float32[N]",
+         "operand 0 is float32[2,3], but its signature says float32[N]"},
         {"int64[2,3] -> float32[N]", "but its signature says int64[2,3]"},
         {"float32[N,N] -> float32[N]", "operand 0 is float32[2,3]"},
         {"-> float32[N]", "the signature has 0 operands, expected 1"},
@@ -199,12 +200,12 @@ static void test_graph_operators__signatures(void **state) {
         int32_t joint;
         assert_ok(msc_graph_create(&g, "signature"));
         int32_t x = add_input(g, "x", "", 2, DIMS(2, 3));
-        struct msc_joint_spec spec = {.op = MSC_OP_EXTERNAL,
-                                      .n_inputs = 1,
-                                      .inputs = IDS(x),
-                                      .n_attrs = 2,
-                                      .attrs = (struct msc_attr[]){
-                                          {"op", "Any"}, {"signature", rows[i].signature}}};
+        struct msc_joint_spec spec = {
+            .op = MSC_OP_EXTERNAL,
+            .n_inputs = 1,
+            .inputs = IDS(x),
+            .n_attrs = 2,
+            .attrs = (struct msc_attr[]){{"op", "Any"}, {"signature", rows[i].signature}}};
         enum msc_status status = msc_graph_add_joint(&joint, g, &spec);
         if (rows[i].message) {
             assert_int_equal(status, MSC_E_INVALID);
@@ -284,8 +285,8 @@ static struct msc_operators *open_set(const struct msc_operator_def *operators, 
     struct msc_operators *set;
     assert_ok(msc_operators_create(&set));
     assert_ok(msc_operators_add(
-        set, &(struct msc_operators_source){
-                 .name = "test", .n_operators = n, .operators = operators}));
+        set,
+        &(struct msc_operators_source){.name = "test", .n_operators = n, .operators = operators}));
     return set;
 }
 
@@ -302,8 +303,8 @@ static enum msc_status run_numbers(struct msc_array *out[2], const struct msc_gr
     struct msc_array *x;
     int32_t wanted[] = {msc_graph_find_tensor(g, "chosen"), msc_graph_find_tensor(g, "counted")};
     assert_ok(msc_array_create_from(&x, MSC_DTYPE_F32, 2, DIMS(2, 4), numbers));
-    enum msc_status status = msc_reference_run_graph(out, g, (const struct msc_array *const[]){x},
-                                                     wanted, 2, NULL);
+    enum msc_status status =
+        msc_reference_run_graph(out, g, (const struct msc_array *const[]){x}, wanted, 2, NULL);
     msc_array_release(x);
     return status;
 }
