@@ -11,6 +11,7 @@
 
 #include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 // A joint that takes longer than this is an error.
@@ -215,7 +216,8 @@ static enum msc_status start(struct msc_operators_source *out, struct opened_pro
                                            : msc_arena_printf(&p->arena, "./%s", path);
     MSC_TRY(MSC_ALLOCATED(argv && copy));
     bool is_python = msc_path_ends_in(path, ".py");
-    argv[0] = is_python ? "python3" : copy;
+    const char *python = getenv("MSCGYM_PYTHON"); // of the package that started this program
+    argv[0] = !is_python ? copy : python && python[0] ? python : "python3";
     argv[1] = is_python ? copy : NULL;
     p->program = (struct msc_program){
         .kind = "operators", .timeout_s = TIMEOUT_S, .argv = argv, .name = copy};
