@@ -326,6 +326,21 @@ static enum msc_status name_files(struct msc_pieces *p, const struct msc_split_o
     return MSC_OK;
 }
 
+// A piece must not replace the model that is cut.
+static enum msc_status check_files(const struct msc_pieces *p, int32_t n_pieces) {
+    for (int32_t i = 0; i < n_pieces; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "piece%d.onnx", (int)i);
+        if (strcmp(p->model, name) == 0) {
+            return MSC_FAIL(MSC_E_INVALID,
+                            "%s: piece %d would replace the model; name another "
+                            "folder",
+                            p->path, (int)i);
+        }
+    }
+    return MSC_OK;
+}
+
 static enum msc_status split_graph(struct msc_pieces *p, const struct msc_graph *g,
                                    const struct msc_split_options *o) {
     size_t n = (size_t)msc_graph_n_joints(g) + 1;
@@ -336,6 +351,7 @@ static enum msc_status split_graph(struct msc_pieces *p, const struct msc_graph 
     MSC_TRY(name_values(p, g));
     MSC_TRY(choose_colors(colors, g, o, &p->arena));
     MSC_TRY(msc_graph_partition(pieces, &n_pieces, g, colors));
+    MSC_TRY(check_files(p, n_pieces));
     p->pieces = msc_arena_array(&p->arena, (size_t)n_pieces + 1, sizeof p->pieces[0]);
     MSC_TRY(MSC_ALLOCATED(p->pieces));
     for (int32_t i = 0; i < n_pieces; i++) {

@@ -1,4 +1,4 @@
-// Operators of the domain "made.up" as a shared library: Blur and Fold (make_model.py has a network
+// Operators of the domain "made.up" as a shared library: Blur and Fold (make_model.py wrote a network
 // with them).
 //
 //     cc -std=c11 -shared -fPIC $(pkg-config --cflags mscgym) -o made_up_operators.so made_up_operators.c

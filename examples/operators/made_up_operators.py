@@ -1,4 +1,6 @@
-"""Operators of the domain "made.up" as Python functions: Blur and Fold (make_model.py has a network with them).
+"""Operators of the domain "made.up" as Python functions: Blur and Fold (make_model.py wrote a network with them).
+
+It needs numpy.
 
     mscgym run made_up.onnx --operators made_up_operators.py --inputs made_up.npz -o out.npz
 """

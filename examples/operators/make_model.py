@@ -1,8 +1,8 @@
 """Writes made_up.onnx, a network with two operators of the domain "made.up", samples and expected outputs.
 
-    python3 make_model.py FOLDER
+    python3 make_model.py .
 
-It needs numpy and onnx. `OPERATORS` are the two operators for onnx.reference, which computes the expected outputs.
+It needs numpy and onnx, and writes to the folder that it gets. `OPERATORS` are the two operators for onnx.reference, which computes the expected outputs.
 """
 import sys
 

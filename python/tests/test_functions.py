@@ -340,9 +340,9 @@ class TestOperators(InFolder):
         self.assertIn("error", self.ask("compute", outputs=2))
 
     def test_a_network_runs(self):
-        model = os.path.join(HERE, "../../tests/cli/files/made_up.onnx")
+        model = os.path.join(HERE, "../../examples/operators/made_up.onnx")
         plugin = os.path.join(HERE, "../../examples/operators/made_up_operators.py")
-        x = numpy.load(os.path.join(HERE, "../../tests/cli/files/made_up.npz"))["x"]
+        x = numpy.load(os.path.join(HERE, "../../examples/operators/made_up.npz"))["x"]
         got = mscgym.run(model, x, operators=plugin, tensors=["f", "folded", "largest"])
         folded = got["f"][:, :6] + got["f"][:, 6:]
         numpy.testing.assert_array_equal(got["folded"], folded)

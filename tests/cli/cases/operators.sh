@@ -2,7 +2,7 @@
 # with one; refused without. tests/long/check_operators.py compares numbers.
 . "$(dirname "$0")/../lib.sh"
 cp "$OPERATORS" ops.so
-cp "$FILES/made_up.onnx" "$FILES/made_up.npz" .
+cp "$EXAMPLES/../operators/made_up.onnx" "$EXAMPLES/../operators/made_up.npz" .
 mscgym graph made_up.onnx | sed -n '/ID_4/,/ID_5/p;/ID_9/,/ID_10/p'
 mscgym graph made_up.onnx -o saved.json
 diff <(mscgym graph made_up.onnx) <(mscgym graph saved.json) && echo "the same"

@@ -1,7 +1,7 @@
 # Models cut into pieces, by target, operators and tensors, and run as a chain.
 . "$(dirname "$0")/../lib.sh"
 cp "$OPERATORS" ops.so
-cp "$FILES/made_up.onnx" "$FILES/made_up.npz" .
+cp "$EXAMPLES/../operators/made_up.onnx" "$EXAMPLES/../operators/made_up.npz" .
 mscgym run made_up.onnx --inputs made_up.npz -o whole.npz --operators ops.so --quiet
 chain() {
     mscgym run "$1/manifest.json" --inputs made_up.npz -o "$1.npz" --operators ops.so --quiet
@@ -42,6 +42,7 @@ try mscgym split made_up.onnx -o x --by cut --at x
 try mscgym split made_up.onnx -o x --by ops --op nothing
 try mscgym split made_up.onnx -o x --op Fold
 try mscgym split made_up.onnx -o x --target nothing
+try mscgym split ops/piece0.onnx -o ops
 try mscgym run cut/manifest.json --input x=made_up.npz
 try mscgym run made_up.onnx --inputs made_up.npz -o x.npz --keep k
 jq '.pieces |= reverse' cut/manifest.json >cut/reversed.json
