@@ -1,11 +1,14 @@
 #include "model/model_internal.h"
 
 #include "base/machine.h"
+#include "graph/external.h"
 #include "graph/onnx/load.h"
+#include "graph/operators_internal.h"
 #include "graph/passes/bind.h"
 #include "graph/passes/constant.h"
 #include "graph/wide.h"
 #include "kernels/engine/backends.h"
+#include "model/operators.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -162,7 +165,7 @@ static enum msc_status keep_bindings(struct msc_model *m, const struct msc_model
 // `path` begins error messages. If `is_bound`, the bindings have been applied to the graph.
 static enum msc_status open_loaded(struct msc_model **out, const struct msc_graph *loaded,
                                    const char *path, const struct msc_model_options *options,
-                                   bool is_bound) {
+                                   struct msc_operators *operators, bool is_bound) {
     struct msc_model *m = msc_alloc_zero(1, sizeof *m);
     struct msc_graph *split = NULL;
     enum msc_status status = MSC_OK;
@@ -170,10 +173,16 @@ static enum msc_status open_loaded(struct msc_model **out, const struct msc_grap
     m->log = options->log;
     m->cancel = options->cancel;
     m->memory_bytes = options->memory_bytes;
+    m->operators = msc_operators_retain(operators);
     m->path = msc_arena_strdup(&m->arena, path);
     if (!m->path) {
         m->path = "the model";
         status = MSC_FAIL(MSC_E_NOMEM, "out of memory");
+        goto out;
+    }
+    status = msc_graph_require_computed(loaded);
+    if (status != MSC_OK) {
+        status = msc_status_prefix(status, "%s", path);
         goto out;
     }
     MSC_TRY_OUT(keep_bindings(m, options));
@@ -199,24 +208,32 @@ out:
 
 enum msc_status msc_model_open_graph(struct msc_model **out, const struct msc_graph *graph,
                                      const char *name, const struct msc_model_options *options) {
-    return open_loaded(out, graph, name, options, false);
+    return open_loaded(out, graph, name, options, options->operators, false);
 }
 
 static enum msc_status load_file(struct msc_graph **out, bool *is_bound, const char *path,
-                                 const struct msc_model_options *o) {
+                                 const struct msc_model_options *o,
+                                 struct msc_operators *operators) {
     return o->feeds && o->n_bindings == 0 && !o->weights
-               ? msc_graph_load_for(out, path, o->feeds)
-               : msc_graph_load_weights(out, is_bound, path, o->bindings, o->n_bindings,
-                                        o->weights);
+               ? msc_graph_load_for(out, path, o->feeds, operators)
+               : msc_graph_load_weights(out, is_bound, path, o->bindings, o->n_bindings, o->weights,
+                                        operators);
 }
 
 enum msc_status msc_model_open(struct msc_model **out, const char *path,
                                const struct msc_model_options *options) {
-    struct msc_graph *loaded;
+    struct msc_graph *loaded = NULL;
+    struct msc_operators *operators = msc_operators_retain(options->operators);
+    enum msc_status status = MSC_OK;
     bool is_bound = false;
-    MSC_TRY(load_file(&loaded, &is_bound, path, options));
-    enum msc_status status = open_loaded(out, loaded, path, options, is_bound);
+    if (!operators) {
+        MSC_TRY_OUT(msc_operators_open(&operators, options->plugins, options->n_plugins));
+    }
+    MSC_TRY_OUT(load_file(&loaded, &is_bound, path, options, operators));
+    MSC_TRY_OUT(open_loaded(out, loaded, path, options, operators, is_bound));
+out:
     msc_graph_destroy(loaded);
+    msc_operators_release(operators);
     return status;
 }
 
@@ -228,6 +245,7 @@ void msc_model_close(struct msc_model *m) {
     msc_dataset_destroy(m->dataset);
     msc_backend_close(m->backend);
     msc_graph_destroy(m->graph);
+    msc_operators_release(m->operators);
     msc_arena_finish(&m->arena);
     msc_free(m);
 }

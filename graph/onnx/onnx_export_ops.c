@@ -317,6 +317,7 @@ static const msc_onnx_writer writers[MSC_OP_COUNT] = {
     [MSC_OP_DEQUANTIZE] = write_quantize,
     [MSC_OP_TRIL] = msc_onnx__write_implied,
     [MSC_OP_RANDOM] = write_random,
+    [MSC_OP_EXTERNAL] = msc_onnx__write_external,
     [MSC_OP_IF] = msc_onnx__write_if,
     [MSC_OP_LOOP] = msc_onnx__write_loop,
     [MSC_OP_SCAN] = msc_onnx__write_scan,
