@@ -24,7 +24,7 @@ static const struct format {
 } formats[] = {
     {".onnx", NULL},
     {".json", msc_graph__read_json},
-    {".msc", msc_graph__read_text},
+    {".msc", msc_graph__read_msc},
 };
 
 static const struct format *find_format(const char *path) {
