@@ -26,6 +26,7 @@ ALLOWED = {
     "graph/channels": GRAPH,
     "graph/reference": GRAPH,
     "graph/passes": GRAPH + ["graph/reference"],
+    "graph/rules": GRAPH + ["graph/passes", "graph/reference"],
     "graph/onnx": GRAPH + ["graph/passes"],
     "kernels": GRAPH,
     "kernels/lowering": GRAPH + ["graph/reference", "kernels"],

@@ -48,13 +48,16 @@ static char *weights_beside(struct msc_arena *arena, const char *path) {
 }
 
 // Replaces the graph by the graph that a search uses: computes joints whose operands are constant,
-// and runs the passes.
-static enum msc_status simplify(struct msc_graph **g) {
+// and runs the passes. If `keep_joints` is true, only checks the weights.
+static enum msc_status simplify(struct msc_graph **g, bool keep_joints) {
     struct msc_graph *computed;
-    MSC_TRY(msc_graph_compute_constants(&computed, *g));
-    msc_graph_destroy(*g);
-    *g = computed;
-    return msc_graph_simplify(*g, &(struct msc_simplify_options){0});
+    const struct msc_simplify_options options = {.keep_joints = keep_joints};
+    if (!keep_joints) {
+        MSC_TRY(msc_graph_compute_constants(&computed, *g));
+        msc_graph_destroy(*g);
+        *g = computed;
+    }
+    return msc_graph_simplify(*g, &options);
 }
 
 // A form while it is read.
@@ -102,7 +105,7 @@ static enum msc_status read_with_weights(struct form *f, bool *has_weights) {
 // If `has_weights` is NULL, the weights must exist. `new_weights` replaces weights of the file; it
 // may be NULL.
 static enum msc_status load_form(struct msc_graph **out, bool *has_weights, const char *path,
-                                 const struct msc_array_list *new_weights) {
+                                 const struct msc_array_list *new_weights, bool keep_joints) {
     struct form f = {.path = path, .read = find_format(path)->read};
     enum msc_status status = MSC_OK;
     bool can_run = true;
@@ -111,7 +114,7 @@ static enum msc_status load_form(struct msc_graph **out, bool *has_weights, cons
         *has_weights = can_run;
     }
     status = new_weights == NULL ? MSC_OK : msc_graph__set_weights(f.graph, new_weights);
-    status = status == MSC_OK && can_run ? simplify(&f.graph) : status;
+    status = status == MSC_OK && can_run ? simplify(&f.graph, keep_joints) : status;
     if (status != MSC_OK) {
         status = msc_status_prefix(status, "%s", path);
         goto out;
@@ -142,7 +145,7 @@ static enum msc_status list_form(const char *const **out, size_t *n, struct msc_
 enum msc_status msc_graph_load(struct msc_graph **out, const char *path) {
     const struct format *format = find_format(path);
     return format == NULL         ? fail_format(path)
-           : format->read != NULL ? load_form(out, NULL, path, NULL)
+           : format->read != NULL ? load_form(out, NULL, path, NULL, false)
                                   : msc_onnx_load(out, path, NULL);
 }
 
@@ -154,6 +157,14 @@ enum msc_status msc_graph_companions(const char *const **out, size_t *n, struct 
                                   : msc_onnx_locations(out, n, arena, path);
 }
 
+enum msc_status msc_graph_load_plain(struct msc_graph **out, const char *path) {
+    const struct format *format = find_format(path);
+    const struct msc_onnx_import_options options = {.keep_joints = true};
+    return format == NULL         ? fail_format(path)
+           : format->read != NULL ? load_form(out, NULL, path, NULL, true)
+                                  : msc_onnx_load(out, path, &options);
+}
+
 static bool is_form(const char *path) {
     const struct format *format = find_format(path);
     return format != NULL && format->read != NULL;
@@ -161,7 +172,8 @@ static bool is_form(const char *path) {
 
 enum msc_status msc_graph_load_form(struct msc_graph **out, bool *has_weights, const char *path) {
     *has_weights = true;
-    return is_form(path) ? load_form(out, has_weights, path, NULL) : msc_graph_load(out, path);
+    return is_form(path) ? load_form(out, has_weights, path, NULL, false)
+                         : msc_graph_load(out, path);
 }
 
 // True if a binding names an input rather than a symbol.
@@ -197,7 +209,7 @@ static enum msc_status load_plain(struct msc_graph **out, const char *path,
     if (weights && msc_path_ends_in(path, ".onnx")) {
         return msc_onnx_load(out, path, &(struct msc_onnx_import_options){.weights = weights});
     }
-    return weights && is_form(path) ? load_form(out, NULL, path, weights)
+    return weights && is_form(path) ? load_form(out, NULL, path, weights, false)
                                     : msc_graph_load(out, path);
 }
 
