@@ -428,6 +428,18 @@ static bool are_equal(struct rule_value *a, struct rule_value *b) {
     return fits;
 }
 
+bool msc_rule__are_near(const char *a, const char *b, double tolerance) {
+    struct rule_value x = {.kind = RULE_TEXT, .text = a}, y = {.kind = RULE_TEXT, .text = b};
+    if (strcmp(a, b) == 0) {
+        return true;
+    }
+    bool fits = to_list(&x) && to_list(&y) && x.n == y.n;
+    for (int i = 0; fits && i < x.n; i++) {
+        fits = msc_rule__is_near(x.list[i], y.list[i], tolerance);
+    }
+    return fits;
+}
+
 static bool evaluate_binary(struct rule_value *out, const struct rule_expr *e,
                             const struct rule_match *m) {
     struct rule_value u, v;

@@ -115,6 +115,9 @@ struct msc_rules {
     struct rule **items;
 };
 
+// Reads "rule NAME { ... }". *rule is zero; its texts are in the reader's arena.
+enum msc_status msc_rule__parse(struct rule *rule, struct msc_text_reader *r);
+
 // ---- Matches (rules_match.c) ------------------------------------------------------------------
 
 struct rule_match {
@@ -143,6 +146,8 @@ bool msc_rule__evaluate(struct rule_value *out, const struct rule_expr *e,
 bool msc_rule__number(double *out, const struct rule_expr *e, const struct rule_match *m);
 bool msc_rule__is_true(const struct rule_expr *e, const struct rule_match *m);
 bool msc_rule__is_near(double a, double b, double tolerance);
+// True if two attributes are the same text, or lists of numbers that are near each other ("2", "2,").
+bool msc_rule__are_near(const char *a, const char *b, double tolerance);
 // Finds a tensor or an attribute variable of the rule by name; -1 if there is none.
 int msc_rule__find_tensor(const struct rule *rule, const char *name);
 int msc_rule__find_attr(const struct rule *rule, const char *name);

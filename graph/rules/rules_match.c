@@ -83,19 +83,14 @@ static bool match_operands(struct rule_match *m, const struct rule_joint *p,
     return true;
 }
 
-static bool are_equal_texts(const char *a, const char *b) {
-    double x, y;
-    return strcmp(a, b) == 0 || (msc_parse_double(&x, a) && msc_parse_double(&y, b) &&
-                                 msc_rule__is_near(x, y, NUMBER_TOLERANCE));
-}
-
 static bool match_attrs(struct rule_match *m, const struct rule_joint *p,
                         const struct msc_joint *j) {
     for (int i = 0; i < p->n_attrs; i++) {
         const struct rule_attr *a = &p->attrs[i];
         const char *found = msc_joint_attr(j, a->key);
         const char *wanted = a->text != NULL ? a->text : m->attrs[a->variable];
-        if (found == NULL || (wanted != NULL && !are_equal_texts(found, wanted))) {
+        if (found == NULL ||
+            (wanted != NULL && !msc_rule__are_near(found, wanted, NUMBER_TOLERANCE))) {
             return false;
         }
         if (wanted == NULL) {

@@ -1,7 +1,6 @@
-// Reads rules: docs/rewrite.md has the grammar.
+// Reads a rule: docs/rewrite.md has the grammar.
 #include "graph/rules/rules_internal.h"
 
-#include "base/file.h"
 #include "base/str.h"
 #include "graph/op_attrs.h"
 #include "graph/passes/match_internal.h"
@@ -550,7 +549,7 @@ static enum msc_status parse_parts(struct rule_parser *p) {
     return parse_replace(p);
 }
 
-static enum msc_status parse_rule(struct rule *rule, struct msc_text_reader *r) {
+enum msc_status msc_rule__parse(struct rule *rule, struct msc_text_reader *r) {
     struct rule_parser p = {.r = r, .rule = rule, .joints = &rule->match};
     MSC_TRY(msc_text_is_word(r, "rule") ? msc_text_next(r)
                                         : msc_text_unexpected(r, "rule NAME { ... }"));
@@ -559,67 +558,4 @@ static enum msc_status parse_rule(struct rule *rule, struct msc_text_reader *r) 
     MSC_TRY(msc_text_expect(r, '{'));
     MSC_TRY(parse_parts(&p));
     return msc_text_expect(r, '}');
-}
-
-static enum msc_status parse_rules(struct msc_rules *rules, struct msc_text_reader *r) {
-    while (r->token.kind != MSC_TEXT_END) {
-        MSC_TRY(msc_text_grow(&rules->items, rules->n, sizeof(rules->items[0]), r));
-        struct rule *rule = msc_arena_alloc(r->arena, sizeof(*rule));
-        MSC_TRY(MSC_ALLOCATED(rule));
-        *rule = (struct rule){0};
-        MSC_TRY(parse_rule(rule, r));
-        for (size_t i = 0; i < rules->n; i++) {
-            if (strcmp(rules->items[i]->name, rule->name) == 0) {
-                return MSC_TEXT_FAIL(r, &rule->place, "a rule above has the name '%s', too",
-                                     rule->name);
-            }
-        }
-        rules->items[rules->n++] = rule;
-    }
-    return MSC_OK;
-}
-
-enum msc_status msc_rules_read(struct msc_rules **out, const char *text, size_t length,
-                               const char *name) {
-    struct msc_text_reader r;
-    struct msc_rules *rules = msc_alloc_zero(1, sizeof(*rules));
-    MSC_TRY(MSC_ALLOCATED(rules));
-    rules->name = msc_arena_strdup(&rules->arena, name);
-    enum msc_status status = MSC_ALLOCATED(rules->name);
-    if (status == MSC_OK) {
-        status = msc_text_open(&r, &rules->arena, text, length, rules->name);
-    }
-    if (status == MSC_OK) {
-        status = parse_rules(rules, &r);
-    }
-    if (status != MSC_OK) {
-        msc_rules_destroy(rules);
-        return status;
-    }
-    *out = rules;
-    return MSC_OK;
-}
-
-enum msc_status msc_rules_load(struct msc_rules **out, const char *path) {
-    char *text;
-    size_t length;
-    MSC_TRY(msc_file_read(&text, &length, path));
-    enum msc_status status = msc_rules_read(out, text, length, path);
-    msc_free(text);
-    return status;
-}
-
-void msc_rules_destroy(struct msc_rules *rules) {
-    if (rules != NULL) {
-        msc_arena_finish(&rules->arena);
-        msc_free(rules);
-    }
-}
-
-size_t msc_rules_count(const struct msc_rules *rules) {
-    return rules->n;
-}
-
-const char *msc_rules_name(const struct msc_rules *rules, size_t i) {
-    return rules->items[i]->name;
 }
