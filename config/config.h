@@ -124,6 +124,8 @@ struct msc_config {
     const char *model; // NULL: none
     size_t n_bindings;
     struct msc_binding *bindings;
+    size_t n_rules;
+    const char **rules; // paths of files of rules that rewrite the model, in order
     const struct cJSON *outputs; // member of `json`: default outputs of searches; NULL: none
     struct msc_config_dataset dataset;
     double atol, rtol;      // tolerances of the baseline stage

@@ -4,6 +4,7 @@
 #include "graph/onnx/load.h"
 #include "graph/passes/bind.h"
 #include "graph/passes/constant.h"
+#include "graph/rules/rules.h"
 #include "graph/wide.h"
 #include "kernels/engine/backends.h"
 
@@ -159,6 +160,15 @@ static enum msc_status keep_bindings(struct msc_model *m, const struct msc_model
     return MSC_ALLOCATED(m->bindings);
 }
 
+static enum msc_status keep_rules(struct msc_model *m, const struct msc_model_options *o) {
+    m->rules = msc_arena_array(&m->arena, o->n_rules + 1, sizeof m->rules[0]);
+    for (; m->rules && m->n_rules < o->n_rules; m->n_rules++) {
+        m->rules[m->n_rules] = msc_arena_strdup(&m->arena, o->rules[m->n_rules]);
+        MSC_TRY(MSC_ALLOCATED(m->rules[m->n_rules]));
+    }
+    return MSC_ALLOCATED(m->rules);
+}
+
 enum msc_status msc_model_open(struct msc_model **out, const char *path,
                                const struct msc_model_options *options) {
     struct msc_model *m = msc_alloc_zero(1, sizeof *m);
@@ -176,12 +186,14 @@ enum msc_status msc_model_open(struct msc_model **out, const char *path,
         goto out;
     }
     MSC_TRY_OUT(keep_bindings(m, options));
+    MSC_TRY_OUT(keep_rules(m, options));
     if (options->feeds && options->n_bindings == 0 && !options->weights) {
         MSC_TRY_OUT(msc_graph_load_for(&loaded, path, options->feeds));
     } else {
         MSC_TRY_OUT(msc_graph_load_weights(&loaded, &is_bound, path, m->bindings, m->n_bindings,
                                            options->weights));
     }
+    MSC_TRY_OUT(msc_rules_apply_files(loaded, m->rules, m->n_rules));
     MSC_TRY_OUT(msc_graph_split(&split, loaded));
     MSC_TRY_OUT(msc_model__set_graph(m, split, options->keeps_types));
     MSC_TRY_OUT(msc_graph_tell_unfolded(m->graph, path, m->log));

@@ -102,7 +102,8 @@ static enum msc_status rewrite_at(bool *done, struct run *run, const struct rule
     }
     if (run->n_done == run->most) {
         return MSC_FAIL(MSC_E_INVALID,
-                        "%s:%d:%d: rule %s still matches after %lld rewrites, which is the limit",
+                        "%s:%d:%d: rule %s still matches after %lld rewrites, which is the "
+                        "limit",
                         run->rules->name, rule->place.line, rule->place.column, rule->name,
                         (long long)run->most);
     }
@@ -155,4 +156,15 @@ enum msc_status msc_rules_apply(struct msc_graph *g, int64_t counts[],
     enum msc_status status = run_rules(&run, counts);
     msc_free(run.checks.seen);
     return status;
+}
+
+enum msc_status msc_rules_apply_files(struct msc_graph *g, const char *const paths[], size_t n) {
+    for (size_t i = 0; i < n; i++) {
+        struct msc_rules *rules;
+        MSC_TRY(msc_rules_load(&rules, paths[i]));
+        enum msc_status status = msc_rules_apply(g, NULL, rules, &(struct msc_rules_options){0});
+        msc_rules_destroy(rules);
+        MSC_TRY(status);
+    }
+    return MSC_OK;
 }

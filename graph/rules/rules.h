@@ -43,6 +43,9 @@ enum msc_status msc_rules_apply(struct msc_graph *g, int64_t counts[],
                                 const struct msc_rules *rules,
                                 const struct msc_rules_options *options);
 
+// Applies the rules of the files, in order, with the default options.
+enum msc_status msc_rules_apply_files(struct msc_graph *g, const char *const paths[], size_t n);
+
 MSC_PUBLIC_END
 
 #endif
