@@ -194,6 +194,7 @@ struct comparison {
     size_t n_inputs, n_outputs;
     struct msc_array **inputs, **left_out, **right_out;
     int draw;
+    int64_t n_finite; // elements of results, over all draws
 };
 
 static enum msc_status fill_input(struct msc_array **out, const struct msc_tensor *t, int draw,
@@ -265,7 +266,7 @@ static enum msc_status keep_example(struct msc_array_list *list, const struct co
     return status;
 }
 
-static enum msc_status compare_output(const struct comparison *c, size_t i) {
+static enum msc_status compare_output(struct comparison *c, size_t i) {
     const struct msc_array *a = c->left_out[i], *b = c->right_out[i];
     const struct rule *rule = c->match->rule;
     const char *name = i < (size_t)rule->n_results ? rule->tensors[rule->results[i].from].name
@@ -283,6 +284,7 @@ static enum msc_status compare_output(const struct comparison *c, size_t i) {
     for (int64_t k = 0; k < msc_array_n_elements(a); k++) {
         double x = msc_array_get_double(a, k), d = difference(x, msc_array_get_double(b, k));
         scale = isfinite(x) && fabs(x) > scale ? fabs(x) : scale;
+        c->n_finite += isfinite(x) != 0;
         where = d > largest ? k : where;
         largest = d > largest ? d : largest;
     }
@@ -343,7 +345,10 @@ static enum msc_status compare_sides(const struct rule_match *m, const struct ms
         release_all(c.inputs, c.n_inputs + 2 * c.n_outputs);
     }
     msc_free(c.inputs);
-    return status;
+    return status != MSC_OK || c.n_finite > 0
+               ? status
+               : MSC_FAIL(MSC_E_INVALID, "it cannot be checked, because no result is finite on "
+                                         "random inputs");
 }
 
 // ---- The check --------------------------------------------------------------------------------

@@ -307,6 +307,20 @@ static void test_graph_rules__other_type(void **state) {
     msc_graph_destroy(g);
 }
 
+// Nothing is compared if all results are NaN.
+static void test_graph_rules__not_finite(void **state) {
+    (void)state;
+    static const char rule[] = RULE("ID a IN: x OPTYPE: abs ID b IN: a OPTYPE: negative\n"
+                                    "ID y IN: b OPTYPE: log",
+                                    "replace { ID y IN: b OPTYPE: sqrt }");
+    struct msc_graph *g = read_graph("ID a IN: x OPTYPE: abs ID b IN: a OPTYPE: negative\n"
+                                     "ID y IN: b OPTYPE: log",
+                                     "y");
+    assert_int_equal(apply(g, rule, NULL, 0, NULL), MSC_E_INVALID);
+    assert_message("it cannot be checked, because no result is finite on random inputs");
+    msc_graph_destroy(g);
+}
+
 // ---- Errors in texts --------------------------------------------------------------------------
 
 static void test_graph_rules__errors(void **state) {
@@ -393,6 +407,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_graph_rules__wrong_rule),
         cmocka_unit_test(test_graph_rules__tolerance),
         cmocka_unit_test(test_graph_rules__other_type),
+        cmocka_unit_test(test_graph_rules__not_finite),
         cmocka_unit_test(test_graph_rules__errors),
     };
     msc_test_select(argc, argv);
