@@ -228,8 +228,8 @@ fuzz() {
     [ -n "$runs" ] && [ "$found" -eq 0 ]
 }
 
-[ $# -gt 0 ] || set -- onnx external graph_json graph_text graph_rules run kernels arrays config record attempt beside plans program \
-    table command vulkan_files
+[ $# -gt 0 ] || set -- onnx external graph_json graph_text graph_rules run kernels arrays config record attempt \
+    beside plans program table command vulkan_files
 failed=0
 for name in "$@"; do
     fuzz "$name" || failed=1
