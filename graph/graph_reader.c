@@ -229,7 +229,7 @@ static enum msc_status add_input(int32_t *out, struct msc_graph_reader *r,
 }
 
 // Checks that the inferred type and shape of an output agree with the file. The symbols and the
-// layout, if the file has one, are then taken from the file, because the file may be more specific.
+// layout, if the file has one, are then taken from the file, because passes may have changed them.
 static enum msc_status check_output(struct msc_graph_reader *r, int32_t tensor,
                                     const struct msc_read_tensor *read) {
     struct msc_tensor *t = &r->g->tensors[tensor]->tensor;
@@ -243,7 +243,7 @@ static enum msc_status check_output(struct msc_graph_reader *r, int32_t tensor,
         return MSC_FAIL(MSC_E_FORMAT, "%s: layout '%s' of '%s' does not name %d axes", read->where,
                         layout, read->name, t->n_dims);
     }
-    t->layout = layout[0] == '\0' ? t->layout : layout;
+    t->layout = read->has_layout ? layout : t->layout;
     for (int i = 0; i < t->n_dims; i++) {
         t->prims[i] = read->type.dims[i].prim;
     }

@@ -25,7 +25,8 @@ struct msc_read_tensor {
     const char *name;
     const char *alias;
     const char *where;
-    bool has_type; // if false, `type` is inferred, or taken from the weight's elements
+    bool has_type;   // if false, `type` is inferred, or taken from the weight's elements
+    bool has_layout; // if false, the layout of an output is inferred
     struct msc_infer_tensor type;
 };
 

@@ -52,6 +52,7 @@ static enum msc_status read_tensor(struct msc_read_tensor *t, const struct msc_g
                                    const cJSON *object, const char *where) {
     const char *dtype, *layout;
     *t = (struct msc_read_tensor){.where = where, .has_type = true, .type.n_values = -1};
+    t->has_layout = msc_json_get(object, "layout") != NULL;
     MSC_TRY(msc_json_get_text(&t->name, object, "name", where));
     MSC_TRY(msc_graph__read_text(&t->alias, object, "alias", where));
     MSC_TRY(msc_json_get_text(&dtype, object, "dtype", where));

@@ -56,7 +56,7 @@ static enum msc_status read_tensor(struct msc_read_tensor *t, struct msc_graph_r
     *t =
         (struct msc_read_tensor){.name = name, .alias = text_of(&from->alias), .type.n_values = -1};
     MSC_TRY(place_of(&t->where, r, &from->name));
-    t->has_type = from->dtype.kind != MSC_TEXT_NONE;
+    t->has_type = t->has_layout = from->dtype.kind != MSC_TEXT_NONE;
     if (!t->has_type) {
         return MSC_OK;
     }
@@ -94,7 +94,7 @@ static enum msc_status read_input(int32_t *out, struct msc_graph_reader *r,
     MSC_TRY(read_tensor(&t, r, from, from->name.text));
     MSC_TRY(find_tensor(out, r, t.name));
     if (*out == MSC_NO_ID) {
-        return msc_graph__read_input(out, r, t.name, t.where);
+        return MSC_FAIL(MSC_E_FORMAT, "%s: no earlier joint has the output '%s'", t.where, t.name);
     }
     return msc_graph__check_read_type(r, &t, *out, "producer");
 }

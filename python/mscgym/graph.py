@@ -32,7 +32,9 @@ class GraphError(ValueError):
 
 @dataclass
 class Tensor:
-    """The output of a joint, or a weight. A length of -1 is symbolic; `prims` then names its expression."""
+    """The output of a joint, or a weight. A length of -1 is symbolic; `prims` then names its expression. The program
+    infers a layout that is not given.
+    """
     name: str
     shape: list[int]
     dtype: str
@@ -41,9 +43,9 @@ class Tensor:
     prims: list[str] = field(default_factory=list)
 
     def to_json(self) -> dict[str, Any]:
-        members: dict[str, Any] = {"name": self.name, "alias": self.alias, "dtype": self.dtype, "layout": self.layout,
-                                   "shape": self.shape}
-        return members | ({"prims": self.prims} if -1 in self.shape else {})
+        members: dict[str, Any] = {"name": self.name, "alias": self.alias, "dtype": self.dtype, "shape": self.shape}
+        return members | ({"layout": self.layout} if self.layout else {}) | (
+            {"prims": self.prims} if -1 in self.shape else {})
 
     @staticmethod
     def from_json(value: dict[str, Any]) -> Tensor:

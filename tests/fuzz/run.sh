@@ -80,7 +80,7 @@ seeds_graph_text() {
         seed graph_text <"$work/m.msc"
         { cat "$work/m.msc" && printf '\0' && cat "$work/m.safetensors"; } | seed graph_text
     done
-    words "$tree"/graph/text_*.c "$tree"/graph/graph_reader.c "$tree"/graph/op*.c >"$work/graph_text/dict"
+    words "$tree"/graph/text_*.c "$tree"/graph/graph_reader.c "$tree"/graph/op*.{c,def} >"$work/graph_text/dict"
 }
 
 # One seed for each rule of the example.

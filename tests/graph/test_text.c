@@ -201,6 +201,18 @@ static void test_graph_text__by_hand(void **state) {
     check_round_trip(g);
 }
 
+// A type without layout says that there is none, even if inference would find one.
+static void test_graph_text__no_layout(void **state) {
+    (void)state;
+    struct msc_graph *g = read_text("net <OUTPUTS: y,z>\n"
+                                    "ID x OUT: x<1,2,3,3|float32|NCHW> OPTYPE: input\n"
+                                    "ID y IN: x OUT: y<1,2,3,3|float32> OPTYPE: nn.relu\n"
+                                    "ID z IN: x OPTYPE: nn.relu\n");
+    assert_string_equal(msc_graph_tensor(g, msc_graph_output(g, 0))->layout, "");
+    assert_string_equal(msc_graph_tensor(g, msc_graph_output(g, 1))->layout, "NCHW");
+    check_round_trip(g);
+}
+
 // Notes may follow weights directly, and hold any text.
 static void test_graph_text__notes(void **state) {
     (void)state;
@@ -265,7 +277,7 @@ static void test_graph_text__damaged(void **state) {
         {"g <OUTPUTS: >\n" INPUT, MSC_E_FORMAT, "no outputs"},
         {"g <OUTPUTS: x>\n" INPUT "ID x OPTYPE: nn.relu", MSC_E_FORMAT, "3:4: the name 'x' is"},
         {"g <OUTPUTS: x>\n" INPUT "ID y IN: z OPTYPE: nn.relu", MSC_E_FORMAT,
-         "3:10: input 'z' must come before"},
+         "3:10: no earlier joint has the output 'z'"},
         {"g <OUTPUTS: x>\n" INPUT "ID y IN: x OPTYPE: nn.rely", MSC_E_UNSUPPORTED,
          "3:4: 'y' has the unknown operator 'nn.rely'"},
         {"g <OUTPUTS: x>\n" INPUT "ID y IN: x", MSC_E_FORMAT, "3:4: 'y' has no OPTYPE:"},
@@ -335,6 +347,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_graph_text__words),
         cmocka_unit_test(test_graph_text__tutorial_order),
         cmocka_unit_test(test_graph_text__by_hand),
+        cmocka_unit_test(test_graph_text__no_layout),
         cmocka_unit_test(test_graph_text__notes),
         cmocka_unit_test(test_graph_text__bodies),
         cmocka_unit_test(test_graph_text__damaged),
