@@ -158,6 +158,17 @@ static bool is_closed(const struct rule_match *m, int32_t joint) {
     return true;
 }
 
+// True if something reads a result, so that there is something to replace.
+static bool has_reader(const struct rule_match *m) {
+    for (int i = 0; i < m->rule->n_results; i++) {
+        int32_t tensor = m->tensors[m->rule->results[i].from];
+        if (m->graph->tensors[tensor]->n_consumers > 0 || msc_graph_is_output(m->graph, tensor)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 // An output of the graph must keep its name, so another tensor can replace it only if it has no
 // name of its own.
 static bool keeps_names(const struct rule_match *m) {
@@ -217,7 +228,7 @@ static enum msc_status accept(bool *fits, struct rule_match *m) {
             return MSC_OK;
         }
     }
-    if (!keeps_names(m)) {
+    if (!has_reader(m) || !keeps_names(m)) {
         return MSC_OK;
     }
     bool *depends = msc_alloc_zero((size_t)m->graph->n_joints, sizeof(bool));

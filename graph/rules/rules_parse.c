@@ -404,13 +404,20 @@ static enum msc_status parse_tolerance(struct rule_parser *p) {
 
 // ---- The replacement --------------------------------------------------------------------------
 
+static bool is_result(const struct rule *rule, int tensor) {
+    for (int i = 0; i < rule->n_results; i++) {
+        if (rule->results[i].from == tensor) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static enum msc_status add_result(const struct rule_parser *p, const struct msc_text_token *place,
                                   int from, int to) {
     struct rule *rule = p->rule;
-    for (int i = 0; i < rule->n_results; i++) {
-        if (rule->results[i].from == from) {
-            return MSC_TEXT_FAIL(p->r, place, "'%s' is replaced twice", rule->tensors[from].name);
-        }
+    if (is_result(rule, from)) {
+        return MSC_TEXT_FAIL(p->r, place, "'%s' is replaced twice", rule->tensors[from].name);
     }
     MSC_TRY(make_room(p->r, place, rule->n_results, MSC_RULE_MOST_TENSORS, "results"));
     rule->results[rule->n_results++] = (struct rule_result){from, to};
@@ -469,13 +476,24 @@ static enum msc_status check_read(const struct rule_parser *p, int tensor,
     if (t->joint >= 0 && !t->is_new) {
         rule->match.items[t->joint].is_kept = true;
     }
-    for (int i = 0; i < rule->n_results; i++) {
-        if (rule->results[i].from == tensor) {
-            return MSC_TEXT_FAIL(p->r, place, "the replacement reads '%s', which it replaces",
-                                 rule->tensors[tensor].name);
+    return is_result(rule, tensor)
+               ? MSC_TEXT_FAIL(p->r, place, "the replacement reads '%s', which it replaces",
+                               t->name)
+               : MSC_OK;
+}
+
+// A joint that is kept needs the joints that it reads.
+static void keep_producers(struct rule *rule) {
+    for (int i = rule->match.n - 1; i >= 0; i--) {
+        const struct rule_joint *j = &rule->match.items[i];
+        for (int k = 0; j->is_kept && k < j->n_operands; k++) {
+            int tensor = j->operands[k].tensor;
+            if (j->operands[k].kind == RULE_TENSOR && rule->tensors[tensor].joint >= 0 &&
+                !is_result(rule, tensor)) {
+                rule->match.items[rule->tensors[tensor].joint].is_kept = true;
+            }
         }
     }
-    return MSC_OK;
 }
 
 static enum msc_status check_replacement(const struct rule_parser *p) {
@@ -491,6 +509,7 @@ static enum msc_status check_replacement(const struct rule_parser *p) {
     for (int i = 0; i < rule->n_results; i++) {
         MSC_TRY(check_read(p, rule->results[i].to, &rule->place));
     }
+    keep_producers(p->rule);
     MSC_TRY(rule->holds ? make_room(p->r, &rule->place, rule->match.n - 1, MSC_MATCH_MOST,
                                     "joints that a joint can hold")
                         : MSC_OK);

@@ -115,6 +115,15 @@ static void test_graph_rules__other_readers(void **state) {
         joints, "b,c",
         RULE("ID a IN: x OPTYPE: nn.relu ID y IN: a OPTYPE: nn.relu", "replace { y = a }"), 1,
         "input nn.relu tanh");
+    // A kept joint needs the joints that it reads, even if another of their outputs is replaced.
+    check_rewrites("ID s IN: x OUT: s:0,s:1 OPTYPE: split ATTRS: axis=1 indices_or_sections=2\n"
+                   "ID t IN: s:0 OPTYPE: tanh ID r IN: s:1 OPTYPE: nn.relu",
+                   "t,r",
+                   RULE("ID s IN: x OPTYPE: split ATTRS: axis=1 indices_or_sections=2\n"
+                        "ID t IN: s:0 OPTYPE: tanh",
+                        "keep t replace { ID c IN: x OPTYPE: strided_slice ATTRS: axes=1 begin=2 "
+                        "end=4 s:1 = c }"),
+                   1, "input split tanh strided_slice nn.relu");
     // An inner output of the graph has a reader, too.
     check_rewrites("ID a IN: x OPTYPE: nn.relu ID b IN: a OPTYPE: nn.relu", "a,b", RELU_TWICE, 0,
                    "input nn.relu nn.relu");
