@@ -8,6 +8,7 @@
 #include "base/table.h"
 #include "graph/graph.h"
 #include "graph/onnx/load.h"
+#include "model/operators.h"
 #include "graph/passes/bind.h"
 #include "graph/passes/constant.h"
 #include "graph/site.h"
@@ -332,16 +333,16 @@ static enum msc_status print_graph(const struct msc_graph *g, const struct msc_c
 }
 
 // Weights may be missing if the graph is only printed.
-static enum msc_status cmd_graph_load(struct msc_graph **out, bool *is_bound,
-                                      const struct msc_binding bindings[], size_t n,
-                                      const struct msc_cli_call *call,
-                                      const struct graph_values *v) {
+static enum msc_status load_with(struct msc_graph **out, bool *is_bound,
+                                 const struct msc_binding bindings[], size_t n,
+                                 const struct msc_cli_call *call, const struct graph_values *v,
+                                 struct msc_operators *operators) {
     bool has_weights = true;
     if (n > 0 || v->placement || v->sites || v->channels || v->output) {
-        return msc_graph_load_bound(out, is_bound, v->model, bindings, n);
+        return msc_graph_load_bound(out, is_bound, v->model, bindings, n, operators);
     }
     *is_bound = false;
-    MSC_TRY(msc_graph_load_form(out, &has_weights, v->model));
+    MSC_TRY(msc_graph_load_form(out, &has_weights, v->model, operators));
     if (!has_weights) {
         msc_log(&call->console->log, MSC_LOG_WARNING,
                 "%s: there is no .safetensors file of this name next to it, so the graph has no "
@@ -350,6 +351,17 @@ static enum msc_status cmd_graph_load(struct msc_graph **out, bool *is_bound,
                 v->model);
     }
     return MSC_OK;
+}
+
+static enum msc_status cmd_graph_load(struct msc_graph **out, bool *is_bound,
+                                      const struct msc_binding bindings[], size_t n,
+                                      const struct msc_cli_call *call,
+                                      const struct graph_values *v) {
+    struct msc_operators *operators;
+    MSC_TRY(msc_operators_open(&operators, v->common.operators.items, v->common.operators.n));
+    enum msc_status status = load_with(out, is_bound, bindings, n, call, v, operators);
+    msc_operators_close(operators);
+    return status;
 }
 
 static enum msc_status run_graph(const struct msc_cli_call *call, const struct graph_values *v) {

@@ -128,7 +128,9 @@ struct msc_config {
     struct msc_binding *bindings;
     size_t n_rules;
     const char **rules; // paths of files of rules that rewrite the model, in order
-    const struct cJSON *outputs; // member of `json`: default outputs of searches; NULL: none
+    size_t n_operators;
+    const char *const *operators; // paths of plug-ins for external joints (model/operators.h)
+    const struct cJSON *outputs;  // member of `json`: default outputs of searches; NULL: none
     struct msc_config_dataset dataset;
     double atol, rtol;      // tolerances of the baseline stage
     int64_t profile_repeat; // runs in the stage `profile`; 0: no such stage

@@ -242,7 +242,8 @@ int msc_joint_operand(const struct msc_joint *j, const char *role);
 // True if names, types, shapes, attributes, connections and, if requested, weights' elements are
 // equal.
 bool msc_graph_equal(const struct msc_graph *a, const struct msc_graph *b, bool with_data);
-// covers everything except weights' elements, notes and the order of attributes
+// Covers everything except weights' elements, notes, the order of attributes, and the plug-ins that
+// compute external joints.
 struct msc_hash msc_graph_hash(const struct msc_graph *g);
 struct msc_hash msc_graph_weights_hash(const struct msc_graph *g); // names and elements of weights
 

@@ -1,6 +1,7 @@
 // Equality and content hashes of graphs. Both cover names, types, shapes, attributes and
 // connections. Ids depend only on the structure, so they are compared directly.
 #include "graph/graph_internal.h"
+#include "graph/operators_internal.h"
 
 #include <string.h>
 
@@ -174,7 +175,9 @@ struct msc_hash msc_graph_hash(const struct msc_graph *g) {
         h = add_tensor(h, &g->tensors[i]->tensor);
     }
     h = add_ids(h, g->n_inputs, g->inputs);
-    return add_ids(h, g->n_outputs, g->outputs);
+    h = add_ids(h, g->n_outputs, g->outputs);
+    struct msc_hash plugins = msc_operators__identity(g);
+    return msc_hash_equal(plugins, (struct msc_hash){0}) ? h : msc_hash_combine(h, plugins);
 }
 
 struct msc_hash msc_graph_weights_hash(const struct msc_graph *g) {

@@ -15,6 +15,9 @@
 #include "graph/infer.h"
 #include "graph/notes.h"
 
+struct msc_array_list;
+struct msc_operators;
+
 // Maps names to ids. Keys are borrowed. A key may be added again with another id, which replaces
 // the earlier id.
 struct msc_graph_names {
@@ -70,8 +73,9 @@ struct msc_graph {
     const int32_t *entries, *exits; // joint ids; in the arena, set by finalize
     int32_t n_entries, n_exits;
     struct msc_graph_names joint_names, tensor_names, aliases, prim_names;
-    struct msc_graph_notes notes; // its texts are in the arena
-    struct msc_graph *own;        // wide graphs (graph/wide.h): the graph in the model's own types
+    struct msc_graph_notes notes;    // its texts are in the arena
+    struct msc_operators *operators; // plug-ins that compute external joints, or NULL
+    struct msc_graph *own; // wide graphs (graph/wide.h): the graph in the model's own types
     bool is_final;
     int n_references;          // references beyond the first; changed atomically
     struct msc_graph **bodies; // references to the bodies of all joints, including dead ones
@@ -94,6 +98,9 @@ enum msc_status msc_graph__add_prim(int32_t *out, struct msc_graph *g, const cha
 void msc_graph__infer_tensor(struct msc_infer_tensor *out, const struct msc_graph *g,
                              int32_t tensor);
 
+// Creates an empty graph that has the plug-ins of `from`.
+enum msc_status msc_graph__create_like(struct msc_graph **out, const char *name,
+                                       const struct msc_graph *from);
 // Adds a tensor and copies its strings. Checks its shape and that its name is free. Does not retain
 // its data.
 enum msc_status msc_graph__add_tensor(int32_t *out, struct msc_graph *g,
@@ -154,6 +161,13 @@ const char *msc_graph__body_prefix(struct msc_arena *arena, const char *prefix, 
 // MSC_E_STATE if a weight has no elements.
 enum msc_status msc_graph__list_weights(struct msc_array_list *list, struct msc_arena *arena,
                                         const struct msc_graph *g, const char *prefix);
+// Like msc_graph_read_json and msc_graph_read_text, for a graph with plug-ins (may be NULL).
+enum msc_status msc_graph__read_json(struct msc_graph **out, const char *text, size_t length,
+                                     const char *name, const struct msc_array_list *weights,
+                                     struct msc_operators *operators);
+enum msc_status msc_graph__read_msc(struct msc_graph **out, const char *text, size_t length,
+                                    const char *name, const struct msc_array_list *weights,
+                                    struct msc_operators *operators);
 // The joint or tensor with this name, unless it is dead; else MSC_NO_ID. Tensors are found by name
 // only, not by alias.
 int32_t msc_graph__live_joint(const struct msc_graph *g, const char *name);

@@ -18,6 +18,7 @@ struct msc_graph_reader {
     const struct msc_array_list *weights; // NULL: no elements are available
     // prefix of the names of this graph's weights in `weights`
     const char *prefix;
+    struct msc_operators *operators; // plug-ins of the graph, borrowed; may be NULL
 };
 
 // A tensor as the file describes it.

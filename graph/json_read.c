@@ -1,5 +1,6 @@
 // Reads a graph's JSON form. Parents must come before their children; unknown keys are ignored.
 #include "graph/json_reader.h"
+#include "graph/operators_internal.h"
 
 #include <string.h>
 
@@ -153,7 +154,7 @@ enum msc_status msc_graph__read_body(struct msc_graph **out, struct msc_graph_re
         return MSC_FAIL(MSC_E_FORMAT, "%s: the bodies of '%s' are not objects", r.name, name);
     }
     MSC_TRY_OUT(msc_json_get_text(&graph_name, object, "name", r.name));
-    MSC_TRY_OUT(msc_graph_create(&r.g, graph_name));
+    MSC_TRY_OUT(msc_graph__create_like(&r.g, graph_name, around->g));
     MSC_TRY_OUT(read_graph(&r, object));
     *out = r.g;
     r.g = NULL;
@@ -163,8 +164,9 @@ out:
     return status;
 }
 
-enum msc_status msc_graph_read_json(struct msc_graph **out, const char *text, size_t length,
-                                    const char *name, const struct msc_array_list *weights) {
+enum msc_status msc_graph__read_json(struct msc_graph **out, const char *text, size_t length,
+                                     const char *name, const struct msc_array_list *weights,
+                                     struct msc_operators *operators) {
     cJSON *root = NULL;
     struct msc_graph_reader r = {.name = name, .weights = weights, .prefix = ""};
     enum msc_status status = MSC_OK;
@@ -176,6 +178,7 @@ enum msc_status msc_graph_read_json(struct msc_graph **out, const char *text, si
     }
     MSC_TRY_OUT(msc_json_get_text(&graph_name, root, "name", name));
     MSC_TRY_OUT(msc_graph_create(&r.g, graph_name));
+    r.g->operators = msc_operators_retain(operators);
     status = read_graph(&r, root);
     status = status == MSC_OK ? read_notes(&r, root) : status;
     if (status == MSC_E_INVALID) {
@@ -191,4 +194,9 @@ out:
     msc_arena_finish(&r.scratch);
     cJSON_Delete(root);
     return status;
+}
+
+enum msc_status msc_graph_read_json(struct msc_graph **out, const char *text, size_t length,
+                                    const char *name, const struct msc_array_list *weights) {
+    return msc_graph__read_json(out, text, length, name, weights, NULL);
 }

@@ -1,5 +1,6 @@
 // Makes a graph of the text form's syntax tree.
 #include "graph/graph_reader.h"
+#include "graph/operators_internal.h"
 #include "graph/text.h"
 
 #include "base/str.h"
@@ -312,6 +313,7 @@ static bool has_given_order(const struct msc_text_graph *from) {
 
 static enum msc_status read_graph(struct msc_graph_reader *r, const struct msc_text_graph *from) {
     MSC_TRY(msc_graph_create(&r->g, from->name.text));
+    r->g->operators = msc_operators_retain(r->operators);
     r->g->notes.keeps_attr_order = has_given_order(from);
     for (size_t i = 0; i < from->prims.n; i++) {
         MSC_TRY(read_prim(r, &from->prims.items[i]));
@@ -326,7 +328,8 @@ static enum msc_status read_graph(struct msc_graph_reader *r, const struct msc_t
 static enum msc_status read_body(struct msc_graph **out, struct msc_graph_reader *around,
                                  const struct msc_text_graph *from,
                                  const struct msc_joint_spec *joint, int32_t which) {
-    struct msc_graph_reader r = {.name = around->name, .weights = around->weights};
+    struct msc_graph_reader r = {
+        .name = around->name, .weights = around->weights, .operators = around->operators};
     enum msc_status status = MSC_OK;
     r.prefix =
         msc_graph__body_prefix(&around->scratch, around->prefix, joint->op, joint->name, which);
@@ -412,9 +415,11 @@ static enum msc_status read_tree(struct msc_text_graph *out, struct msc_arena *a
                                          "the end");
 }
 
-enum msc_status msc_graph_read_text(struct msc_graph **out, const char *text, size_t length,
-                                    const char *name, const struct msc_array_list *weights) {
-    struct msc_graph_reader r = {.name = name, .weights = weights, .prefix = ""};
+enum msc_status msc_graph__read_msc(struct msc_graph **out, const char *text, size_t length,
+                                    const char *name, const struct msc_array_list *weights,
+                                    struct msc_operators *operators) {
+    struct msc_graph_reader r = {
+        .name = name, .weights = weights, .prefix = "", .operators = operators};
     struct msc_text_graph tree;
     enum msc_status status = MSC_OK;
     MSC_TRY_OUT(read_tree(&tree, &r.scratch, text, length, name));
@@ -426,4 +431,9 @@ out:
     msc_graph_destroy(r.g);
     msc_arena_finish(&r.scratch);
     return status;
+}
+
+enum msc_status msc_graph_read_text(struct msc_graph **out, const char *text, size_t length,
+                                    const char *name, const struct msc_array_list *weights) {
+    return msc_graph__read_msc(out, text, length, name, weights, NULL);
 }

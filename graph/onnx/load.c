@@ -3,6 +3,7 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "data/safetensors.h"
+#include "graph/graph_internal.h"
 #include "graph/onnx/graph_weights.h"
 #include "graph/onnx/onnx.h"
 #include "graph/passes/bind.h"
@@ -10,9 +11,10 @@
 
 #include <string.h>
 
-// Reads a form of MSCGraph, as msc_graph_read_json does.
+// Reads a form of MSCGraph, as msc_graph__read_json does.
 typedef enum msc_status (*read_form)(struct msc_graph **out, const char *text, size_t length,
-                                     const char *name, const struct msc_array_list *weights);
+                                     const char *name, const struct msc_array_list *weights,
+                                     struct msc_operators *operators);
 
 // The formats of model files. `read` is NULL for ONNX; all others are forms of MSCGraph, with the
 // weights in a file next to them.
@@ -21,8 +23,8 @@ static const struct format {
     read_form read;
 } formats[] = {
     {".onnx", NULL},
-    {".json", msc_graph_read_json},
-    {".msc", msc_graph_read_text},
+    {".json", msc_graph__read_json},
+    {".msc", msc_graph__read_msc},
 };
 
 static const struct format *find_format(const char *path) {
@@ -64,6 +66,7 @@ static enum msc_status simplify(struct msc_graph **g, bool keep_joints) {
 struct form {
     const char *path;
     read_form read;
+    struct msc_operators *operators;
     char *text;
     size_t n_bytes;
     struct msc_array_list weights;
@@ -74,7 +77,8 @@ struct form {
 // Reads a graph that has no weights file, which a graph without weights does not need. For other
 // graphs, *has_weights is false, or the message `why` is the error if `has_weights` is NULL.
 static enum msc_status read_alone(struct form *f, bool *has_weights, const char *why) {
-    enum msc_status status = f->read(&f->graph, f->text, f->n_bytes, f->path, &f->weights);
+    enum msc_status status =
+        f->read(&f->graph, f->text, f->n_bytes, f->path, &f->weights, f->operators);
     if (status != MSC_E_NOT_FOUND) {
         return status;
     }
@@ -82,7 +86,7 @@ static enum msc_status read_alone(struct form *f, bool *has_weights, const char 
         return msc_status_restore(MSC_E_NOT_FOUND, why);
     }
     *has_weights = false;
-    return f->read(&f->graph, f->text, f->n_bytes, f->path, NULL);
+    return f->read(&f->graph, f->text, f->n_bytes, f->path, NULL, f->operators);
 }
 
 static enum msc_status read_with_weights(struct form *f, bool *has_weights) {
@@ -91,7 +95,7 @@ static enum msc_status read_with_weights(struct form *f, bool *has_weights) {
     MSC_TRY(msc_file_read(&f->text, &f->n_bytes, f->path));
     enum msc_status status = msc_safetensors_load(&f->weights, weights_path);
     if (status == MSC_OK) {
-        return f->read(&f->graph, f->text, f->n_bytes, f->path, &f->weights);
+        return f->read(&f->graph, f->text, f->n_bytes, f->path, &f->weights, f->operators);
     }
     status = msc_status_prefix(status, "%s: reading its weights", f->path);
     if (status != MSC_E_NOT_FOUND) {
@@ -105,8 +109,9 @@ static enum msc_status read_with_weights(struct form *f, bool *has_weights) {
 // If `has_weights` is NULL, the weights must exist. `new_weights` replaces weights of the file; it
 // may be NULL.
 static enum msc_status load_form(struct msc_graph **out, bool *has_weights, const char *path,
-                                 const struct msc_array_list *new_weights, bool keep_joints) {
-    struct form f = {.path = path, .read = find_format(path)->read};
+                                 const struct msc_array_list *new_weights,
+                                 struct msc_operators *operators, bool keep_joints) {
+    struct form f = {.path = path, .read = find_format(path)->read, .operators = operators};
     enum msc_status status = MSC_OK;
     bool can_run = true;
     MSC_TRY_OUT(read_with_weights(&f, has_weights == NULL ? NULL : &can_run));
@@ -142,11 +147,17 @@ static enum msc_status list_form(const char *const **out, size_t *n, struct msc_
 
 // ---- Any format -------------------------------------------------------------------------------
 
-enum msc_status msc_graph_load(struct msc_graph **out, const char *path) {
+static enum msc_status load_format(struct msc_graph **out, const char *path,
+                                   struct msc_operators *operators) {
     const struct format *format = find_format(path);
+    const struct msc_onnx_import_options options = {.operators = operators};
     return format == NULL         ? fail_format(path)
-           : format->read != NULL ? load_form(out, NULL, path, NULL, false)
-                                  : msc_onnx_load(out, path, NULL);
+           : format->read != NULL ? load_form(out, NULL, path, NULL, operators, false)
+                                  : msc_onnx_load(out, path, &options);
+}
+
+enum msc_status msc_graph_load(struct msc_graph **out, const char *path) {
+    return load_format(out, path, NULL);
 }
 
 enum msc_status msc_graph_companions(const char *const **out, size_t *n, struct msc_arena *arena,
@@ -161,7 +172,7 @@ enum msc_status msc_graph_load_plain(struct msc_graph **out, const char *path) {
     const struct format *format = find_format(path);
     const struct msc_onnx_import_options options = {.keep_joints = true};
     return format == NULL         ? fail_format(path)
-           : format->read != NULL ? load_form(out, NULL, path, NULL, true)
+           : format->read != NULL ? load_form(out, NULL, path, NULL, NULL, true)
                                   : msc_onnx_load(out, path, &options);
 }
 
@@ -170,10 +181,11 @@ static bool is_form(const char *path) {
     return format != NULL && format->read != NULL;
 }
 
-enum msc_status msc_graph_load_form(struct msc_graph **out, bool *has_weights, const char *path) {
+enum msc_status msc_graph_load_form(struct msc_graph **out, bool *has_weights, const char *path,
+                                    struct msc_operators *operators) {
     *has_weights = true;
-    return is_form(path) ? load_form(out, has_weights, path, NULL, false)
-                         : msc_graph_load(out, path);
+    return is_form(path) ? load_form(out, has_weights, path, NULL, operators, false)
+                         : load_format(out, path, operators);
 }
 
 // True if a binding names an input rather than a symbol.
@@ -195,9 +207,10 @@ static bool is_readable(enum msc_status status) {
 }
 
 enum msc_status msc_graph_load_for(struct msc_graph **out, const char *path,
-                                   const struct msc_array_list *feeds) {
-    const struct msc_onnx_import_options options = {.feeds = feeds};
-    enum msc_status status = msc_graph_load(out, path);
+                                   const struct msc_array_list *feeds,
+                                   struct msc_operators *operators) {
+    const struct msc_onnx_import_options options = {.feeds = feeds, .operators = operators};
+    enum msc_status status = load_format(out, path, operators);
     if (status == MSC_OK || !is_readable(status) || !msc_path_ends_in(path, ".onnx")) {
         return status;
     }
@@ -205,32 +218,37 @@ enum msc_status msc_graph_load_for(struct msc_graph **out, const char *path,
 }
 
 static enum msc_status load_plain(struct msc_graph **out, const char *path,
-                                  const struct msc_array_list *weights) {
+                                  const struct msc_array_list *weights,
+                                  struct msc_operators *operators) {
     if (weights && msc_path_ends_in(path, ".onnx")) {
-        return msc_onnx_load(out, path, &(struct msc_onnx_import_options){.weights = weights});
+        return msc_onnx_load(
+            out, path,
+            &(struct msc_onnx_import_options){.weights = weights, .operators = operators});
     }
-    return weights && is_form(path) ? load_form(out, NULL, path, weights, false)
-                                    : msc_graph_load(out, path);
+    return weights && is_form(path) ? load_form(out, NULL, path, weights, operators, false)
+                                    : load_format(out, path, operators);
 }
 
 enum msc_status msc_graph_load_bound(struct msc_graph **out, bool *is_bound, const char *path,
-                                     const struct msc_binding bindings[], size_t n) {
-    return msc_graph_load_weights(out, is_bound, path, bindings, n, NULL);
+                                     const struct msc_binding bindings[], size_t n,
+                                     struct msc_operators *operators) {
+    return msc_graph_load_weights(out, is_bound, path, bindings, n, NULL, operators);
 }
 
 enum msc_status msc_graph_load_weights(struct msc_graph **out, bool *is_bound, const char *path,
                                        const struct msc_binding bindings[], size_t n,
-                                       const struct msc_array_list *weights) {
+                                       const struct msc_array_list *weights,
+                                       struct msc_operators *operators) {
     struct msc_graph *plain = NULL;
     *is_bound = false;
-    enum msc_status status = load_plain(&plain, path, weights);
+    enum msc_status status = load_plain(&plain, path, weights, operators);
     bool helps = status != MSC_OK || names_input(plain, bindings, n);
     if (n == 0 || !msc_path_ends_in(path, ".onnx") || !is_readable(status) || !helps) {
         *out = plain;
         return status;
     }
     const struct msc_onnx_import_options options = {
-        .bindings = bindings, .n_bindings = n, .weights = weights};
+        .bindings = bindings, .n_bindings = n, .weights = weights, .operators = operators};
     msc_graph_destroy(plain);
     *is_bound = true;
     return msc_onnx_load(out, path, &options);

@@ -253,7 +253,7 @@ static enum msc_status load_for(struct msc_graph **out, const char *path,
                                 const struct msc_array_list *feeds, bool by_text) {
     struct msc_onnx_import_options options = {.by_text = by_text};
     if (!by_text) {
-        return msc_graph_load_for(out, path, feeds);
+        return msc_graph_load_for(out, path, feeds, NULL);
     }
     if (msc_onnx_load(out, path, &options) == MSC_OK) {
         return MSC_OK;

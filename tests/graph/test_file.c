@@ -86,7 +86,7 @@ static enum msc_status load_with(struct msc_graph **out, const char *folder,
         msc_array_release(wide);
     }
     snprintf(path, sizeof(path), "%s/net.json", folder);
-    enum msc_status status = msc_graph_load_weights(out, &is_bound, path, NULL, 0, &list);
+    enum msc_status status = msc_graph_load_weights(out, &is_bound, path, NULL, 0, &list, NULL);
     msc_array_list_finish(&list);
     return status;
 }

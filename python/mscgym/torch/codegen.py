@@ -18,7 +18,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Mapping, Sequence
 
-from mscgym.graph import Array, Graph, GraphError, Joint, Tensor, write_safetensors
+from mscgym.graph import Array, Graph, GraphError, Joint, Tensor
+from mscgym.safetensors import write_safetensors
+from mscgym.torch.lengths import Lengths
 
 if TYPE_CHECKING:
     from torch import nn
@@ -30,7 +32,7 @@ PARAMETERS, PADDING = "torch.parameters", "torch.padding"
 that is not trained ("words.weight=0")."""
 
 _WEIGHTED = {"input": 0, "weight": 1, "bias": 2}
-_ROLES = {
+ROLES = {
     **dict.fromkeys(["nn.lstm", "nn.gru", "nn.rnn"],
                     ["input", "weight", "recurrence", "bias", "lengths", "hidden", "cell", "peephole"]),
     "clip": ["input", "min", "max"], "nn.prelu": ["input", "slope"],
@@ -66,6 +68,11 @@ def identifier(name: str) -> str:
     return text + "_" if keyword.iskeyword(text) or text in ("F", "nn", "self", "torch", "float", *_HELPERS) else text
 
 
+def default_outputs(n: int) -> list[str]:
+    """The names of n outputs that have no names: "output", "output_1" and so on."""
+    return ["output" if i == 0 else f"output_{i}" for i in range(n)]
+
+
 def access(path: str) -> str:
     """The text that reads a layer or a weight by its name: "layer1.0.conv1" becomes "self.layer1[0].conv1"."""
     text = "self"
@@ -80,7 +87,7 @@ class Emit:
 
     def __init__(self, writer: Writer, joint: Joint, module: str) -> None:
         self.writer, self.joint, self.module = writer, joint, module
-        roles, names = _ROLES.get(joint.optype, [*_WEIGHTED]), list(joint.inputs)
+        roles, names = ROLES.get(joint.optype, [*_WEIGHTED]), list(joint.inputs)
         self.roles: dict[str, str] = {}
         for role in roles:
             if role not in joint.weights and not joint.attrs.get(role) and names:
@@ -93,8 +100,8 @@ class Emit:
 
     def __getitem__(self, item: int | str) -> str:
         if isinstance(item, int):
-            if item > 0 and self.joint.optype in _ROLES:
-                return self[_ROLES[self.joint.optype][item]]
+            if item > 0 and self.joint.optype in ROLES:
+                return self[ROLES[self.joint.optype][item]]
             return self.writer.read(self.joint, self.joint.inputs[item])
         text = self.get(item)
         if text is None:
@@ -111,8 +118,8 @@ class Emit:
 
     def all(self) -> list[str]:
         """All operands in order."""
-        if self.joint.optype in _ROLES:
-            return [text for text in map(self.get, _ROLES[self.joint.optype]) if text is not None]
+        if self.joint.optype in ROLES:
+            return [text for text in map(self.get, ROLES[self.joint.optype]) if text is not None]
         return [self.writer.read(self.joint, name) for name in self.joint.inputs]
 
     def tensor(self, index: int) -> Tensor:
@@ -130,10 +137,15 @@ class Emit:
 
     def constant(self, index: int) -> Tensor | None:
         """The weight of an operand that a `constant` joint holds, else None."""
-        role = _ROLES.get(self.joint.optype, [""])[index:index + 1]
+        role = ROLES.get(self.joint.optype, [""])[index:index + 1]
         if index > 0 and role and role[0] in self.joint.weights:
             return self.joint.weights[role[0]]
         return self.writer.constants.get(self.joint.inputs[index]) if index < len(self.joint.inputs) else None
+
+    def sizes(self) -> str | None:
+        """The lengths of the result as a tuple of numbers and lengths of inputs; None if they depend on data."""
+        texts = self.writer.lengths.texts(self.joint.outputs[0], self.writer.texts)
+        return None if texts is None else f"({', '.join(texts)}{',' if len(texts) == 1 else ''})"
 
     def number(self, index: int) -> int | None:
         """The operand if it is a constant whole number without axes, else None."""
@@ -151,7 +163,7 @@ class Writer:
 
     def __init__(self, graph: Graph, edits: Edits | None = None) -> None:
         self.graph, self.edits = graph, edits
-        self.joints = graph.joints if edits else _with_silu(graph.joints, graph.outputs)
+        self.joints = graph.joints if edits else _with_flat_states(_with_silu(graph.joints, graph.outputs), graph)
         self.tensors = {tensor.name: tensor for joint in self.joints for tensor in joint.outputs}
         self.constants: dict[str, Tensor] = {}
         self.texts: dict[str, str] = {}        # how a line reads a tensor
@@ -167,6 +179,7 @@ class Writer:
         self.knows_parameters = PARAMETERS in metadata
         self.parameters = set(metadata.get(PARAMETERS, "").split(","))
         self.padding = dict(item.rsplit("=", 1) for item in metadata.get(PADDING, "").split(",") if item)
+        self.lengths = Lengths(graph)
 
     def name(self, joint: str, n: int) -> str:
         base = identifier(joint) + (f"_out{n}" if n else "")
@@ -269,14 +282,15 @@ class Writer:
         return f"{text}.to(torch.{dtype})" if is_quantised and re.fullmatch("u?int(8|16)", dtype) else text
 
     def write(self) -> str:
-        for joint in self.joints:
+        joints = self.lengths.without_shapes(self.joints, self.graph.outputs)
+        for joint in sorted(joints, key=lambda joint: joint.optype != "input"):  # texts of lengths read inputs
             self.add(joint)
         inputs = [self.texts[name] for name in self.graph.inputs]
         results = [self.result(name) for name in self.graph.outputs]
         if self.edits:
             self.init += self.edits.lines()
         body = "\n".join(self.init + self.forward + results)
-        helpers = ["GraphModule", "main"] + [name for name in _HELPERS if re.search(rf"\b{name}\(", body)]
+        helpers = ["GraphModule", "main"] + [name for name in _HELPERS if re.search(rf"(?<![.\w]){name}\(", body)]
         lines = [f'"""{self.graph.name}: a torch module that mscgym wrote from a graph.', "",
                  "load() returns the module with its weights. `python3 main.py` compares it with recorded outputs.",
                  '"""',
@@ -284,8 +298,10 @@ class Writer:
                  "from torch.nn import functional as F", "", f"from mscgym.torch.module import {', '.join(helpers)}"]
         if self.edits and self.edits.imports():
             lines.append(f"from mscgym.torch.fake_quantize import {', '.join(self.edits.imports())}")
-        lines += ["", "FOLDER = Path(__file__).resolve().parent", "", "", "class Main(GraphModule):",
-                  "    def __init__(self):", "        super().__init__()"]
+        lines += ["", "FOLDER = Path(__file__).resolve().parent", "", "", "class Main(GraphModule):"]
+        names = [self.tensors[name].alias or name for name in self.graph.outputs]
+        lines += [f"    OUTPUTS = {names}", ""]
+        lines += ["    def __init__(self):", "        super().__init__()"]
         lines += [f"        {line}" for line in self.init]
         lines += ["", f"    def forward(self, {', '.join(inputs)}):"] + [f"        {line}" for line in self.forward]
         lines += [f"        return {', '.join(results)}", "", "", "def load():", "    module = Main()",
@@ -317,7 +333,7 @@ def _without_bodies(joints: list[Joint]) -> list[Joint]:
     return result
 
 
-def _split(graph: Graph) -> Graph:
+def without_fused(graph: Graph) -> Graph:
     """The graph without fused joints. Its table of arrays is a copy, so that edits may replace weights."""
     return replace(graph, joints=_without_bodies(graph.joints), arrays=dict(graph.arrays))
 
@@ -340,9 +356,30 @@ def _with_silu(joints: list[Joint], outputs: list[str]) -> list[Joint]:
     return [joint for joint in result if joint.name not in replaced]
 
 
+def _with_flat_states(joints: list[Joint], graph: Graph) -> list[Joint]:
+    """The joints, with recurrent layers in torch's form [time, batch, directions * size], where further joints bring
+    their outputs into this form. The attribute "is_flat", which only the generated text has, says so.
+    """
+    readers: dict[str, list[Joint]] = {name: [Joint("", "output")] for name in graph.outputs}
+    for joint in joints:
+        for name in joint.inputs:
+            readers.setdefault(name, []).append(joint)
+    replaced: dict[str, Joint | None] = {}
+    for joint in joints:
+        turned = readers.get(joint.outputs[0].name, []) if joint.optype in ("nn.lstm", "nn.gru", "nn.rnn") else []
+        if len(turned) != 1 or turned[0].optype != "permute_dims" or turned[0].ints("axes") != [0, 2, 1, 3]:
+            continue
+        flat, shape = readers.get(turned[0].outputs[0].name, []), turned[0].outputs[0].shape
+        if len(flat) == 1 and flat[0].optype == "reshape" and flat[0].outputs[0].shape[2:] == [shape[2] * shape[3]]:
+            outputs = [flat[0].outputs[0], *joint.outputs[1:]]
+            replaced |= {turned[0].name: None, flat[0].name: None,
+                         joint.name: replace(joint, outputs=outputs, attrs=joint.attrs | {"is_flat": "1"})}
+    return [found for joint in joints if (found := replaced.get(joint.name, joint)) is not None]
+
+
 def source(graph: Graph, edits: Edits | None = None) -> str:
     """The text of main.py. GraphError names a joint that has no expression in torch."""
-    return Writer(_split(graph), edits).write()
+    return Writer(without_fused(graph), edits).write()
 
 
 def to_torch(graph: Graph, folder: str | Path, *, strategy: str | Path | Mapping[str, Any] | None = None,
@@ -358,16 +395,17 @@ def to_torch(graph: Graph, folder: str | Path, *, strategy: str | Path | Mapping
     GraphError names a joint without an expression in torch, or an edit that fits no tensor of the graph.
     """
     from mscgym.torch.strategy import Edits
-    folder, graph = Path(folder), _split(graph)
+    folder, graph = Path(folder), without_fused(graph)
     edits = Edits(graph, strategy, learn_scales) if strategy is not None else None
     text = source(graph, edits)
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "main.py").write_text(text, encoding="utf-8")
-    write_safetensors(folder / "weights.safetensors", {**graph.arrays, **(edits.arrays if edits else {})})
+    arrays = {**graph.arrays, **(edits.arrays if edits else {})}
+    write_safetensors(str(folder / "weights.safetensors"), {name: [array] for name, array in arrays.items()})
     if inputs is not None and outputs is not None:
-        write_safetensors(folder / "baseline.safetensors", {
-            **{f"input/{identifier(name)}": array for name, array in inputs.items()},
-            **{f"output/{i}": array for i, array in enumerate(outputs)}})
+        write_safetensors(str(folder / "baseline.safetensors"), {
+            **{f"input/{identifier(name)}": [array] for name, array in inputs.items()},
+            **{f"output/{i}": [array] for i, array in enumerate(outputs)}})
     return load(folder)
 
 

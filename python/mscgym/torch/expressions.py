@@ -167,6 +167,7 @@ def recurrent(e: Emit) -> str:
     while values[-1] == "None" and len(values) > 3:
         values.pop()
     n = len(e.joint.outputs)
+    values += ["is_flat=True"] if e.joint.flag("is_flat") else []
     return f"recurrent({kind!r}, {e[0]}, {', '.join(values)})" + ("[0]" if n == 1 else f"[:{n}]")
 
 
@@ -375,7 +376,7 @@ def shape_of(e: Emit) -> str:
 @row("reshape")
 def reshape(e: Emit) -> str:
     if len(e) > 1:
-        return f"{e[0]}.reshape(whole({e[1]}))"
+        return f"{e[0]}.reshape({e.sizes() or f'whole({e[1]})'})"
     keep = not e.joint.flag("allowzero")
     codes = [f"{e[0]}.shape[{i}]" if code == 0 and keep else str(code) for i, code in enumerate(e.joint.ints("shape"))]
     return f"{e[0]}.reshape({', '.join(codes) or '()'})"
@@ -466,6 +467,9 @@ def take(e: Emit) -> str:
 
 @row("broadcast_to")
 def broadcast_to(e: Emit) -> str:
+    sizes = e.sizes()
+    if sizes is not None:
+        return f"{e[0]}.expand({sizes})"
     return f"expand({e[0]}, {e[1] if len(e) > 1 else e.joint.ints('shape')})"
 
 
