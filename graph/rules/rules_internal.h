@@ -146,7 +146,8 @@ bool msc_rule__evaluate(struct rule_value *out, const struct rule_expr *e,
 bool msc_rule__number(double *out, const struct rule_expr *e, const struct rule_match *m);
 bool msc_rule__is_true(const struct rule_expr *e, const struct rule_match *m);
 bool msc_rule__is_near(double a, double b, double tolerance);
-// True if two attributes are the same text, or lists of numbers that are near each other ("2", "2,").
+// True if two attributes are the same text, or lists of numbers that are near each other. "2" and
+// "2," are the same list.
 bool msc_rule__are_near(const char *a, const char *b, double tolerance);
 // Finds a tensor or an attribute variable of the rule by name; -1 if there is none.
 int msc_rule__find_tensor(const struct rule *rule, const char *name);
