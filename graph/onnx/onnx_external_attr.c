@@ -147,6 +147,7 @@ static enum msc_status read_proto(Onnx__AttributeProto **out, const char *text,
     MSC_TRY(msc_base64_read(bytes, n, text));
     MSC_TRY(msc_onnx__check_message(bytes, n, &onnx__attribute_proto__descriptor, "proto"));
     *out = onnx__attribute_proto__unpack(&allocator, n, bytes);
+    MSC_TRY(msc_arena_status(arena));
     return *out != NULL ? MSC_OK : MSC_FAIL(MSC_E_INVALID, "not a message of ONNX");
 }
 

@@ -275,6 +275,8 @@ static enum msc_status add_joint(struct needs *needs, const char *domain) {
     n->own_attrs = msc_arena_array(arena, n->proto->n_attribute + 6, sizeof n->own_attrs[0]);
     MSC_TRY(MSC_ALLOCATED(n->own_attrs));
     MSC_TRY(copy_attributes(needs));
+    MSC_TRY(msc_str_status(&needs->captures));
+    MSC_TRY(msc_str_status(&needs->imports));
     MSC_TRY(append_captures(needs));
     MSC_TRY(make_signature(&signature, n, entry));
     const char *version = msc_builder_int(&n->import->builder, version_of(n->import, domain));

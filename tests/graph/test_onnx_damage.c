@@ -16,7 +16,7 @@ static const char *const models[] = {
     MSC_TESTS_MODEL("attention"), MSC_TESTS_MODEL("batch_norm"), MSC_TESTS_MODEL("constants"),
     MSC_TESTS_MODEL("external"),  MSC_TESTS_MODEL("gemm"),       MSC_TESTS_MODEL("opset_9"),
     MSC_TESTS_MODEL("outputs"),   MSC_TESTS_MODEL("softmax_12"), MSC_TESTS_MODEL("view"),
-    MSC_TESTS_MODEL("windows"),
+    MSC_TESTS_MODEL("windows"),   MSC_TESTS_MODEL("operators"),
 };
 #define N_MODELS (sizeof(models) / sizeof(models[0]))
 
@@ -127,7 +127,7 @@ static enum msc_status load_bind_save(void) {
     enum msc_status status = MSC_OK;
     const struct msc_binding bindings[] = {{"N", 2}, {"H", 8}, {"W", 6}};
     MSC_TRY_OUT(msc_onnx_load(&g, scenario_model, NULL));
-    if (strstr(scenario_model, "view") != NULL) {
+    if (strstr(msc_path_name(scenario_model), "view") != NULL) {
         MSC_TRY_OUT(msc_graph_bind(&bound, g, bindings, 3));
     }
     MSC_TRY_OUT(msc_onnx_save(bound == NULL ? g : bound, scratch, NULL));
