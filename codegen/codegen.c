@@ -11,6 +11,7 @@
 #include "model/latency.h"
 #include "tools/strategy.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #define STRATEGY_FILE "strategy.json"
@@ -311,6 +312,7 @@ static enum msc_status check_folder(struct codegen *c) {
     return MSC_OK;
 }
 
+// Removes a folder of arrays, if nothing else is in it.
 static void remove_arrays(struct codegen *c, const char *folder, size_t n) {
     for (size_t i = 0; i < n; i++) {
         char *path = array_path(c, folder, i);
@@ -318,19 +320,26 @@ static void remove_arrays(struct codegen *c, const char *folder, size_t n) {
             (void)msc_file_remove(path);
         }
     }
+    char *path = path_of(c, folder);
+    if (path != NULL) {
+        (void)remove(path);
+    }
 }
 
-static void remove_files(struct codegen *c) {
+// Returns `status`, with its message, after a failure.
+static enum msc_status remove_files(struct codegen *c, enum msc_status status) {
+    const char *why = msc_arena_strdup(&c->arena, msc_status_message());
+    if (c->options->kind == MSC_CODEGEN_ONNXRUNTIME) {
+        remove_arrays(c, "inputs", c->model->n_inputs);
+        remove_arrays(c, "outputs", c->run.n_outputs);
+    }
     for (const struct text_file *f = c->files; f->name != NULL; f++) {
         char *path = path_of(c, f->name);
         if (path != NULL) {
             (void)msc_onnx_remove(path);
         }
     }
-    if (c->options->kind == MSC_CODEGEN_ONNXRUNTIME) {
-        remove_arrays(c, "inputs", c->model->n_inputs);
-        remove_arrays(c, "outputs", c->run.n_outputs);
-    }
+    return why != NULL ? msc_status_restore(status, why) : status;
 }
 
 static enum msc_status write_folder(struct codegen *c) {
@@ -341,10 +350,7 @@ static enum msc_status write_folder(struct codegen *c) {
     if (status == MSC_OK) {
         status = is_c ? write_c(c) : write_ort(c);
     }
-    if (status != MSC_OK) {
-        remove_files(c);
-    }
-    return status;
+    return status == MSC_OK ? MSC_OK : remove_files(c, status);
 }
 
 enum msc_status msc_codegen(const struct msc_codegen_options *options) {
