@@ -9,6 +9,7 @@
 #include "data/safetensors.h"
 #include "model/collect.h"
 #include "model/file_hash.h"
+#include "model/output.h"
 #include "tools/runtime.h"
 
 #include <string.h>
@@ -165,8 +166,40 @@ static enum msc_status save_result(const struct chain *c) {
     return status;
 }
 
+static enum msc_status read_files(struct msc_file_set *files, const struct chain *c) {
+    MSC_TRY(msc_file_set_read(files, "the manifest", c->pieces->path));
+    MSC_TRY(msc_file_set_read(files, "the inputs", c->run->inputs));
+    for (size_t i = 0; i < c->n_plugins; i++) {
+        MSC_TRY(msc_file_set_read(files, "a plug-in", c->plugins[i]));
+    }
+    for (size_t i = 0; i < c->pieces->n_pieces; i++) {
+        const char *model =
+            msc_path_join(&files->arena, c->pieces->folder, c->pieces->pieces[i].model);
+        MSC_TRY(MSC_ALLOCATED(model));
+        MSC_TRY(msc_output_read_model(files, model));
+    }
+    return MSC_OK;
+}
+
+// No file that is read may be replaced.
+static enum msc_status claim_files(struct msc_file_set *files, const struct chain *c) {
+    MSC_TRY(read_files(files, c));
+    MSC_TRY(msc_output_claim(files, MSC_OUTPUT_ANY, "--output", c->run->output));
+    for (size_t i = 0; i < c->pieces->n_pieces && c->run->keep; i++) {
+        const char *path =
+            msc_arena_printf(&files->arena, "%s/%s.npz", c->run->keep, c->pieces->pieces[i].name);
+        MSC_TRY(MSC_ALLOCATED(path));
+        MSC_TRY(msc_output_claim(files, MSC_OUTPUT_ANY, "--keep", path));
+    }
+    return MSC_OK;
+}
+
 static enum msc_status run_all(struct chain *c) {
+    struct msc_file_set files = {0};
     MSC_TRY(list_plugins(c));
+    enum msc_status status = claim_files(&files, c);
+    msc_file_set_finish(&files);
+    MSC_TRY(status);
     MSC_TRY(msc_scratch_make(&c->scratch, &c->arena));
     MSC_TRY(msc_array_file_load(&c->values, c->run->inputs));
     if (c->run->keep) {

@@ -353,18 +353,24 @@ static enum msc_status name_files(struct msc_pieces *p, const struct msc_split_o
     return MSC_OK;
 }
 
-// Neither a piece nor the manifest may replace the model that is cut.
+// A piece must not replace the model that is cut, nor the manifest a file of another kind.
 static enum msc_status check_files(const struct msc_pieces *p, int32_t n_pieces) {
-    bool is_replaced = strcmp(p->model, msc_path_name(p->path)) == 0;
-    for (int32_t i = 0; i < n_pieces && !is_replaced; i++) {
+    if (msc_file_exists(p->path) && !msc_pieces_is_manifest(p->path)) {
+        return MSC_FAIL(MSC_E_INVALID,
+                        "%s: the manifest would replace this file, which is none; name another "
+                        "folder",
+                        p->path);
+    }
+    for (int32_t i = 0; i < n_pieces; i++) {
         char name[32];
         snprintf(name, sizeof name, "piece%d.onnx", (int)i);
-        is_replaced = strcmp(p->model, name) == 0;
+        if (strcmp(p->model, name) == 0) {
+            return MSC_FAIL(MSC_E_INVALID,
+                            "%s: piece %d would replace the model; name another folder", p->path,
+                            (int)i);
+        }
     }
-    return is_replaced ? MSC_FAIL(MSC_E_INVALID,
-                                  "%s/%s: the split would replace this model; name another folder",
-                                  p->folder, p->model)
-                       : MSC_OK;
+    return MSC_OK;
 }
 
 static enum msc_status split_graph(struct msc_pieces *p, const struct msc_graph *g,

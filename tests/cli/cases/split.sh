@@ -49,6 +49,10 @@ jq '.pieces |= reverse' cut/manifest.json >cut/reversed.json
 try mscgym run cut/reversed.json --inputs made_up.npz -o x.npz
 jq '.pieces[0].model = "../made_up.onnx"' cut/manifest.json >cut/outside.json
 try mscgym run cut/outside.json --inputs made_up.npz -o x.npz
+cp made_up.npz piece1.npz
+try mscgym run cut/small.json --inputs piece1.npz -o piece1.npz --operators ops.so
+try mscgym run cut/small.json --inputs piece1.npz -o x.npz --operators ops.so --keep .
+cmp made_up.npz piece1.npz
 mkdir kept/in
 jq '.pieces[0].name = "../../escaped"' cut/small.json >cut/named.json
 try mscgym run cut/named.json --inputs made_up.npz -o x.npz --operators ops.so --keep kept/in
