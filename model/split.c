@@ -356,10 +356,11 @@ static enum msc_status name_files(struct msc_pieces *p, const struct msc_split_o
 // A piece must not replace the model that is cut, nor the manifest a file of another kind.
 static enum msc_status check_files(const struct msc_pieces *p, int32_t n_pieces) {
     if (msc_file_exists(p->path) && !msc_pieces_is_manifest(p->path)) {
-        return MSC_FAIL(MSC_E_INVALID,
-                        "%s: the manifest would replace this file, which is none; name another "
-                        "folder",
-                        p->path);
+        return MSC_FAIL(
+            MSC_E_INVALID,
+            "%s: the split would replace this file, which is no manifest of pieces; name another "
+            "folder",
+            p->path);
     }
     for (int32_t i = 0; i < n_pieces; i++) {
         char name[32];
