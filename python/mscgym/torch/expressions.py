@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from typing import Any, Callable, Union
 
-from mscgym.torch.codegen import Emit, call, plain
+from mscgym.emitter import Emit, call
+from mscgym.torch.codegen import plain
 
 Row = Union[str, Callable[[Emit], str]]
 
