@@ -95,16 +95,27 @@ def build(name):
     return whole, values, expected
 
 
-def folded(path, folder):
-    """A model with its constants computed by ONNX Runtime; TVM's front end needs constant amounts of padding."""
+def folded(path, folder, shapes):
+    """A model with fixed shapes and computed constants, and without empty operands of Resize, as TVM's front end needs
+    it."""
     import onnx
     import onnxruntime
     options = onnxruntime.SessionOptions()
     options.optimized_model_filepath = str(folder / "folded.onnx")
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_BASIC
     options.log_severity_level = 3
+    for item in onnx.load(path).graph.input:
+        for dim, length in zip(item.type.tensor_type.shape.dim, shapes.get(item.name, ())):
+            if dim.dim_param:
+                options.add_free_dimension_override_by_name(dim.dim_param, length)
     onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
-    return onnx.load(folder / "folded.onnx")
+    model = onnx.load(folder / "folded.onnx")
+    empty = {item.name for item in model.graph.initializer if 0 in item.dims}
+    for node in model.graph.node:
+        if node.op_type == "Resize":
+            names = ["" if name in empty else name for name in node.input]
+            node.input[:] = names
+    return model
 
 
 def imported(name, front, folder):
@@ -116,7 +127,7 @@ def imported(name, front, folder):
         shapes = FILES[name] or {item.name: item.shape for item in session.get_inputs()}
         values = {key: numpy.random.default_rng(0).uniform(-1, 1, shape).astype("float32")
                   for key, shape in shapes.items()}
-        return from_onnx(folded(path, folder), shape_dict={k: list(v) for k, v in shapes.items()}), [*values.values()], (
+        return from_onnx(folded(path, folder, shapes), shape_dict={k: list(v) for k, v in shapes.items()}), [*values.values()], (
             session.run(None, values))
     module, values, expected = build(name)
     tensors = tuple(map(torch.from_numpy, values.values()))

@@ -461,7 +461,8 @@ def take(e: Emit) -> str:
         return f"{e[0]}.select({axis}, {index})"
     table = e.constant(0)
     if axis == 0 and e.rank(0) == 2 and table is not None:
-        return call("F.embedding", e[1], e[0], padding_idx=e.writer.padding.get(table.name))
+        writer: Any = e.writer
+        return call("F.embedding", e[1], e[0], padding_idx=writer.padding.get(table.name))
     return f"take({e[0]}, {e[1]}, {axis})"
 
 

@@ -26,6 +26,7 @@ ROWS: dict[str, Row] = {
     "relax.square": "op.square({0})", "relax.floor_divide": "op.floor_divide({0}, {1})",
     "relax.trunc": "op.trunc({0})", "relax.isfinite": "op.isfinite({0})",
     "relax.ewise_fma": "op.ewise_fma({0}, {1}, {2})", "relax.outer": "op.outer({0}, {1})",
+    "relax.argmax": "op.argmax({0})", "relax.argmin": "op.argmin({0})", "relax.flatten": "op.flatten({0})",
     "relax.log_add_exp": "op.log_add_exp({0}, {1})"}
 
 
@@ -615,10 +616,11 @@ def one_hot(e: Emit) -> str:
 @row("topk", "relax.topk")
 def topk(e: Emit) -> str:
     prefix = "" if e.joint.optype == "topk" else "topk."
-    n = len(e.joint.outputs)
-    return call("op.topk", e[0], int(e.joint.attrs[prefix + "k"]), int(e.joint.number(prefix + "axis", -1)),
-                "'both'" if n == 2 else "'indices'", e.joint.flag(prefix + "largest", True),
-                repr(e.joint.outputs[-1].dtype))
+    kind = e.joint.attrs.get(prefix + "ret_type", "both")
+    result = call("op.topk", e[0], int(e.joint.attrs[prefix + "k"]), int(e.joint.number(prefix + "axis", -1)),
+                  repr(kind), e.joint.flag(prefix + "largest", True),
+                  repr(e.joint.outputs[-1].dtype))
+    return result if kind == "both" or len(e.joint.outputs) == 1 else f"relax.Tuple([{result}] * {len(e.joint.outputs)})"
 
 
 @row("relax.sort")
@@ -648,19 +650,29 @@ def reverse_sequence(e: Emit) -> str:
 
 @row("relax.attention", "relax.attention_bias")
 def attention(e: Emit) -> str:
-    operands = [e[i] for i in range(len(e))]
-    factor = e.constant(2)
-    if factor is None:
-        raise e.unsupported("a scale that is computed")
-    scale = float(e.writer.graph.arrays[factor.name].reshape(-1)[0])
-    bias = operands[3] if len(operands) == 5 else None
-    return call("op.nn.attention", operands[0], operands[1], operands[-1], bias, scale=scale)
+    names = [key.rstrip(".") for key in e.joint.attrs]
+    causal = next((key for key in ("TopLeft", "BottomRight") if key in names), None)
+    has_bias = e.joint.optype.endswith("bias")
+    features = e.tensor(0).shape[3]
+    scale = short(e, 2)
+    is_usual = features > 0 and abs(float(scale) * features ** 0.5 - 1) < 1e-6
+    return call("op.nn.attention", e[0], e[1], e[len(e) - 1], e[3] if has_bias else None,
+                scale=None if is_usual else scale, causal_mask=repr(causal) if causal else None)
+
+
+def short(e: Emit, index: int) -> str:
+    """A constant number, with the digits that its type needs."""
+    constant = e.constant(index)
+    if constant is None:
+        raise e.unsupported("a number that is computed")
+    return str(e.writer.graph.arrays[constant.name].reshape(-1)[0])
+
+
+@row(*[f"relax.adaptive_avg_pool{n}d" for n in (1, 2, 3)])
+def adaptive_pool(e: Emit) -> str:
+    return f"op.nn.{e.joint.optype[6:]}({e[0]}, {e.joint.outputs[0].shape[2:]})"
 
 
 @row("relax.rms_norm")
 def rms_norm(e: Emit) -> str:
-    epsilon = e.constant(2)
-    if epsilon is None:
-        raise e.unsupported("an epsilon that is computed")
-    value = float(e.writer.graph.arrays[epsilon.name].reshape(-1)[0])
-    return call("op.nn.rms_norm", e[0], e[4], axes=e.joint.ints("mean.axis"), epsilon=format(value, ".9g"))
+    return call("op.nn.rms_norm", e[0], e[4], axes=e.joint.ints("mean.axis"), epsilon=short(e, 2))

@@ -14,8 +14,10 @@ FORMS: dict[str, str] = {
     "floor_divide": "divide floor|floor_mod subtract divide", "trunc": "abs floor sign multiply",
     "isfinite": "isnan isinf logical_or logical_not", "ewise_fma": "multiply add", "outer": "expand_dims multiply",
     "log_add_exp": "maximum subtract exp subtract exp add log add", "prelu": "reshape nn.prelu",
-    "attention": "permute_dims permute_dims matmul multiply nn.softmax permute_dims matmul permute_dims",
-    "attention_bias": "permute_dims permute_dims matmul multiply add nn.softmax permute_dims matmul permute_dims",
+    "attention": "permute_dims permute_dims matmul multiply (add )?nn.softmax permute_dims matmul permute_dims",
+    "attention_bias": "permute_dims permute_dims matmul multiply add (add )?nn.softmax permute_dims matmul permute_dims",
+    **{f"adaptive_avg_pool{n}d": f"nn.avg_pool{n}d" for n in (1, 2, 3)}, "argmax": "reshape argmax",
+    "argmin": "reshape argmin", "flatten": "reshape",
     "rms_norm": "multiply mean add sqrt divide multiply", "variance": "mean subtract multiply mean",
     "std": "mean subtract multiply mean sqrt", "stack": "(expand_dims )+concat", "grid_sample": "permute_dims "
     "image.grid_sample", "index_tensor": "take|(broadcast_to |expand_dims |astype )+concat gather_nd",
@@ -52,7 +54,14 @@ def _whole(name: str, joints: list[Joint], readers: dict[str, set[str]]) -> Join
     types = " ".join(joint.optype for joint in joints)
     if base not in FORMS or last.name != name or not re.fullmatch(FORMS[base], types):
         return None
-    inside = {tensor.name for joint in joints[:-1] for tensor in joint.outputs}
+    outputs = last.outputs
+    if base in ("sort", "argsort") and last.optype == "topk":
+        outputs = last.outputs[:1] if base == "sort" else last.outputs[1:]
+        if any(tensor.name in readers for tensor in last.outputs if tensor not in outputs):
+            return None
+    if base == "topk" and joints[0].attrs.get("ret_type", "both") == "both":
+        outputs = [joints[0].outputs[0], *last.outputs]
+    inside = {tensor.name for joint in joints[:-1] for tensor in joint.outputs if tensor not in outputs}
     own = {joint.name for joint in joints}
     if any(readers.get(tensor, set()) - own for tensor in inside) or any(joint.weights for joint in joints):
         return None
@@ -62,5 +71,5 @@ def _whole(name: str, joints: list[Joint], readers: dict[str, set[str]]) -> Join
     attrs: dict[str, str] = {}
     for joint in joints:
         local = "" if joint is last else re.sub(r"_\d+$", "", joint.name.rpartition("/")[2]) + "."
-        attrs.update({local + key: value for key, value in joint.attrs.items()})
-    return Joint(name, f"relax.{base}", inputs, last.outputs, attrs, scope=last.scope)
+        attrs.update({local + key: value for key, value in joint.attrs.items()} if joint.attrs else {local: ""})
+    return Joint(name, f"relax.{base}", inputs, outputs, attrs, scope=last.scope)

@@ -91,6 +91,7 @@ def _add_outputs(reader: Reader, result: Value) -> Any:
         copy = Joint(free_name("identity", reader.taken), "identity", [result])
         result = reader.finish(copy, [reader.lengths[result]], [tensor.dtype])[0]
         tensor, maker = reader.tensors[result], copy
-    tensor.alias = maker.name if len(maker.outputs) == 1 else tensor.name.replace(":", "_")
+    aliases = {other.alias for other in reader.tensors.values()}
+    tensor.alias = free_name(maker.name if len(maker.outputs) == 1 else tensor.name.replace(":", "_"), aliases)
     reader.graph.outputs.append(result)
     return len(reader.graph.outputs) - 1

@@ -62,8 +62,9 @@ def einsum(c: Call) -> Value:
 @row("nn.attention", "nn.attention_bias")
 def attention(c: Call) -> Value:
     """Softmax of scaled scores. Query, key and value are [batch, length, heads, features]."""
-    if c.attr("causal_mask") or c.attr("window_size"):
-        raise c.unsupported("a causal mask or a window")
+    causal = c.attr("causal_mask")
+    if c.attr("window_size") or causal not in (None, "TopLeft", "BottomRight"):
+        raise c.unsupported("a window")
     batch, length, heads, features = c.shape(c[0])
     keys, values = c.shape(c[1])[1], c.shape(c[2])[3]
     scale, dtype = c.attr("scale"), c.out_dtype
@@ -78,6 +79,12 @@ def attention(c: Call) -> Value:
     x = c.joint("multiply", [x, c.constant(np.array(scale, dtype))], shape=scores, local="scale")
     if c[3] is not None:
         x = c.joint("add", [x, c.tensor(c[3])], shape=scores, local="bias")
+    if causal:
+        if not isinstance(length, int) or not isinstance(keys, int):
+            raise c.unsupported("a causal mask of symbols")
+        seen = np.tri(length, keys, 0 if causal == "TopLeft" else keys - length, bool)
+        mask = c.constant(np.where(seen, 0, -np.inf).astype(dtype))
+        x = c.joint("add", [x, mask], shape=scores, local=causal)
     x = c.joint("nn.softmax", [x], {"axis": -1}, shape=scores, local="softmax")
     x = c.joint("matmul", [x, turn(c[2], [0, 2, 1, 3], "value")], shape=[batch, heads, length, values], local="mix")
     return c.joint("permute_dims", [x], {"axes": [0, 2, 1, 3]})

@@ -8,13 +8,14 @@ from __future__ import annotations
 import itertools
 import math
 import re
+from functools import partial
 from typing import Any, Callable, Iterator, Sequence
 
 import numpy as np
 
 from mscgym.tvm.reading import Call, Value, Weight
 from mscgym.tvm.rows import row
-from mscgym.tvm.versions import kind_of, name_of, plain, relax, tensor_type, topi, tvm, type_of
+from mscgym.tvm.versions import is_same, kind_of, name_of, plain, relax, tensor_type, topi, type_of
 
 MOST_PADS = 200
 """The largest number of ways to share out a padding that are compared."""
@@ -40,24 +41,27 @@ def _candidates(c: Call, function: Any, operands: Sequence[Value]) -> Iterator[C
     numbers = _numbers(function)
     if len(operands) == 2:
         for kind in ("maximum", "minimum", "add", "subtract", "multiply", "divide", "power"):
-            yield getattr(topi, kind), lambda kind=kind: _extremum(c, kind, *operands)  # type: ignore[misc]
+            yield getattr(topi, kind), partial(_extremum, c, kind, *operands)
     if len(operands) != 1:
         return
-    shape, want = c.shape(operands[0]), c.out_shape
+    operand, shape, want = operands[0], c.shape(operands[0]), c.out_shape
     if shape == want:
         for kind, number in itertools.product(("maximum", "minimum"), numbers):
-            yield ((lambda x, kind=kind, number=number: getattr(topi, kind)(x, number)),  # type: ignore[misc]
-                   lambda kind=kind, number=number: _clip(c, kind, operands[0], number))  # type: ignore[misc]
+            yield _before(getattr(topi, kind), number), partial(_clip, c, kind, operand, number)
         for axis in range(len(shape)):
-            yield ((lambda x, axis=axis: topi.flip(x, axis)),  # type: ignore[misc]
-                   lambda axis=axis: _joint(c, operands[0], "strided_slice", {  # type: ignore[misc]
-                       "axes": [axis], "begin": [-1], "end": [-2**63 + 1], "strides": [-1]}))
+            yield _before(topi.flip, axis), partial(_joint, c, operand, "strided_slice", {
+                "axes": [axis], "begin": [-1], "end": [-2**63 + 1], "strides": [-1]})
     if not all(isinstance(length, int) for length in [*shape, *want]) or len(shape) != len(want) or 0 in shape:
         return
     if all(b % a == 0 for a, b in zip(shape, want)):
         times = [b // a for a, b in zip(shape, want)]
-        yield (lambda x: topi.tile(x, times)), lambda: _joint(c, operands[0], "tile", {"repeats": times})
-    yield from _pads(c, operands[0], [b - a for a, b in zip(shape, want)], numbers)
+        yield _before(topi.tile, times), partial(_joint, c, operand, "tile", {"repeats": times})
+    yield from _pads(c, operand, [b - a for a, b in zip(shape, want)], numbers)
+
+
+def _before(function: Callable[..., Any], *more: Any) -> Callable[..., Any]:
+    """The function with these arguments after the first."""
+    return lambda x: function(x, *more)
 
 
 def _pads(c: Call, operand: Value, totals: Sequence[int], numbers: Sequence[Any]) -> Iterator[Candidate]:
@@ -65,18 +69,16 @@ def _pads(c: Call, operand: Value, totals: Sequence[int], numbers: Sequence[Any]
         return
     ways = sorted(itertools.product(*[range(total + 1) for total in totals]),
                   key=lambda way: sum(abs(2 * part - total) for part, total in zip(way, totals)))
-    for before in ways:
-        after = [total - part for part, total in zip(before, totals)]
-        attrs = {"pad_width": [*before, *after]}
+    for way in ways:
+        first, last = [*way], [total - part for part, total in zip(way, totals)]
+        attrs = {"pad_width": [*first, *last]}
         for number in numbers:
-            yield ((lambda x, b=before, a=after, number=number: topi.nn.pad(x, list(b), a, number)),  # type: ignore[misc]
-                   lambda attrs=attrs, number=number: _joint(c, operand, "nn.pad", {  # type: ignore[misc]
-                       **attrs, "pad_mode": "constant", **({"pad_value": number} if number else {})}))
-        for mode, make in (("reflect", lambda x, b, a: topi.nn.mirror_pad(x, b, a, "REFLECT")),
-                           ("edge", topi.nn.replicate_pad), ("wrap", topi.nn.circular_pad)):
-            yield ((lambda x, b=before, a=after, make=make: make(x, list(b), a)),  # type: ignore[misc]
-                   lambda attrs=attrs, mode=mode: _joint(c, operand, "nn.pad",  # type: ignore[misc]
-                                                         {**attrs, "pad_mode": mode}))
+            more = {"pad_value": number} if number else {}
+            yield _before(topi.nn.pad, first, last, number), partial(
+                _joint, c, operand, "nn.pad", {**attrs, "pad_mode": "constant", **more})
+        for mode, make, rest in (("reflect", topi.nn.mirror_pad, ["REFLECT"]), ("edge", topi.nn.replicate_pad, []),
+                                 ("wrap", topi.nn.circular_pad, [])):
+            yield _before(make, first, last, *rest), partial(_joint, c, operand, "nn.pad", {**attrs, "pad_mode": mode})
 
 
 def _numbers(function: Any) -> list[Any]:
@@ -95,8 +97,7 @@ def _is_same(function: Any, make: Callable[..., Any], kinds: Sequence[Any]) -> b
     except Exception:  # pylint: disable=broad-exception-caught
         return False  # topi refuses these types or amounts
     made = [part for part in module.functions.values() if kind_of(part) == "PrimFunc"]
-    return len(made) == 1 and bool(tvm.ir.structural_equal(
-        _without_attrs(made[0]), _without_attrs(function), map_free_vars=True))
+    return len(made) == 1 and is_same(_without_attrs(made[0]), _without_attrs(function))
 
 
 def _without_attrs(function: Any) -> Any:

@@ -60,3 +60,12 @@ def plain(item: Any) -> Any:
     if kind in ("Array", "list", "tuple"):
         return [plain(part) for part in item]
     return str(item) if kind in ("String", "str", "DataType", "dtype") else item
+
+
+def is_same(first: Any, second: Any) -> bool:
+    """True if two functions have the same structure, whatever their variables are called."""
+    try:
+        tvm.ir.assert_structural_equal(first, second, map_free_vars=True)
+    except ValueError:
+        return False
+    return True
