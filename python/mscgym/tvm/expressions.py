@@ -619,7 +619,7 @@ def topk(e: Emit) -> str:
     kind = e.joint.attrs.get(prefix + "ret_type", "both")
     result = call("op.topk", e[0], int(e.joint.attrs[prefix + "k"]), int(e.joint.number(prefix + "axis", -1)),
                   repr(kind), e.joint.flag(prefix + "largest", True),
-                  repr(e.joint.outputs[-1].dtype))
+                  repr(e.joint.attrs.get(prefix + "relax.dtype", e.joint.outputs[-1].dtype)))
     return result if kind == "both" or len(e.joint.outputs) == 1 else f"relax.Tuple([{result}] * {len(e.joint.outputs)})"
 
 

@@ -295,7 +295,7 @@ def topk(c: Call) -> Value:
     kind, shape = c.attr("ret_type"), Shape(_lengths(c.fields[0])).lengths
     dtype, want = c.dtype(c[0]), c.attr("dtype")
     attrs = {"k": c.attr("k"), "axis": c.attr("axis"), "largest": c.attr("largest"),
-             "ret_type": None if kind == "both" else kind}
+             "relax.dtype": want if kind == "values" else None, "ret_type": None if kind == "both" else kind}
     names = c.joints("topk", [c.tensor(c[0])], attrs, shapes=[shape, shape], dtypes=[dtype, "int64"],
                      local="topk" if want != "int64" and kind != "values" else "")
     if kind == "values":

@@ -30,7 +30,7 @@ def type_of(expr: Any) -> Any:
 
 
 def tensor_type(shape: Any, dtype: str) -> Any:
-    return (relax.TensorType if hasattr(relax, "TensorType") else relax.TensorStructInfo)(shape, dtype)
+    return (relax.TensorStructInfo if hasattr(relax, "TensorStructInfo") else relax.TensorType)(shape, dtype)
 
 
 def name_of(var: Any) -> str:
