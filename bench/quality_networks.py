@@ -262,10 +262,10 @@ def show_times(cells):
 
 def show_races(cells):
     print("\nhow much sooner than `auto` a race had the worse of both final losses, the median over seeds (the least "
-          "and\nthe greatest), and its final loss over that without\n")
+          "and\nthe greatest), its whole time over that without, and its final loss over that without (the greatest)\n")
     names = [name for name in RACED if any(name in cell for cell in cells.values())]
-    print("| network, share | seeds | " + " | ".join(f"{name} | loss" for name in names) + " |")
-    print("|---|---|" + "---|---|" * len(names))
+    print("| network, share | seeds | " + " | ".join(f"{name} | time | loss" for name in names) + " |")
+    print("|---|---|" + "---|---|---|" * len(names))
     found = {}
     for (network, share), cell in cells.items():
         if "auto" not in cell or not any(name in cell for name in names):
@@ -274,17 +274,19 @@ def show_races(cells):
         for name in names:
             pairs = paired(cell["auto"], cell.get(name, []))
             if not pairs:
-                columns += ["-", "-"]
+                columns += ["-", "-", "-"]
                 continue
             ratios = [race_ratio(a, b) for a, b in pairs]
             losses = [b["final_loss"] / a["final_loss"] for a, b in pairs]
             found.setdefault(name, []).append(statistics.median(ratios))
             n_seeds.add(len(pairs))
+            times = [b["seconds"] / a["seconds"] for a, b in pairs]
             columns += [f"{statistics.median(ratios):.2f} ({min(ratios):.2f} … {max(ratios):.2f})",
-                        f"{statistics.median(losses):.2f}"]
+                        f"{statistics.median(times):.2f}",
+                        f"{statistics.median(losses):.3f} ({max(losses):.3f})"]
         print(f"| {network}, {share:g} | {min(n_seeds)} | " + " | ".join(columns) + " |")
     print("| geometric mean | | " +
-          " | ".join(f"{common.geometric_mean(values):.2f} | " for values in found.values()) + " |")
+          " | ".join(f"{common.geometric_mean(values):.2f} | | " for values in found.values()) + " |")
 
 
 def parse():

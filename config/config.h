@@ -60,14 +60,16 @@ struct msc_config_entry {
     struct cJSON *env;               // with all defaults filled in
     struct cJSON *agent;             // with all defaults filled in
     struct cJSON *agent_said;        // `agent` as the configuration gives it; NULL: not given
-    struct cJSON *race;              // as the configuration gives it (records/race.h); NULL: none
-    struct cJSON *rerank;            // with all defaults (docs/runtime.md); NULL: none
-    struct cJSON *distill;           // `ridge` and `held_back`, with defaults; NULL: no such stage
+    // As the configuration gives it (records/race.h), or false: no race. NULL: not given, so the
+    // record decides or, if there is none, the session.
+    struct cJSON *race;
+    struct cJSON *rerank;  // with all defaults (docs/runtime.md); NULL: none
+    struct cJSON *distill; // `ridge` and `held_back`, with defaults; NULL: no such stage
     struct msc_budget budget;
     double trial_seconds; // time limit of one trial; <= 0: none
     double quiet_seconds; // longest time without a sign of life; 0: no limit
     uint64_t seed;
-    uint32_t parallel;
+    uint32_t parallel; // trials of a round; 0: not given, set when the session opens
     int baseline;      // enum msc_config_baseline
     bool is_delivered; // false: of the entry's outputs, only the record is written
     bool is_plain;     // the section lists no searches: an existing strategy file is applied

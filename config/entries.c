@@ -397,10 +397,12 @@ static enum msc_status read_distill(struct place *p, const cJSON *object) {
 // The rungs are checked against the number of batches later, when the samples are loaded.
 static enum msc_status read_race(struct place *p, const cJSON *value) {
     struct msc_race race;
-    if (!value || cJSON_IsNull(value) || cJSON_IsFalse(value)) {
+    if (!value || cJSON_IsNull(value)) {
         return MSC_OK;
     }
-    MSC_TRY(msc_race_read(&race, value, 0, place_of_key(p, "race")));
+    if (!cJSON_IsFalse(value)) {
+        MSC_TRY(msc_race_read(&race, value, 0, place_of_key(p, "race")));
+    }
     p->entry->race = cJSON_Duplicate(value, true);
     return MSC_ALLOCATED(p->entry->race);
 }

@@ -184,13 +184,34 @@ enum msc_status msc_header_config_keep_agent(struct msc_config_entry *e, const c
     return MSC_OK;
 }
 
+// If the configuration does not give `race` or `parallel`, they keep the record's values. A record
+// without `race` in its configuration began with a default, which its header tells: `true` and
+// `false` may name it.
+static enum msc_status keep_old_race(struct msc_config_entry *e, const cJSON *header) {
+    const cJSON *old = msc_json_get(header, "config");
+    const cJSON *race = find_member(old, e, "race");
+    const cJSON *parallel = find_member(old, e, "parallel");
+    bool is_raced = msc_json_get(header, "race") != NULL;
+    if (e->parallel == 0 && cJSON_IsNumber(parallel)) {
+        e->parallel = (uint32_t)parallel->valuedouble;
+    }
+    if (e->race && (race || !cJSON_IsBool(e->race) || cJSON_IsTrue(e->race) != is_raced)) {
+        return MSC_OK;
+    }
+    cJSON_Delete(e->race);
+    e->race = race ? cJSON_Duplicate(race, true) : NULL;
+    return MSC_ALLOCATED(!race || e->race);
+}
+
 // A search that has begun keeps its defaults, even if the defaults have changed.
 static enum msc_status keep_old_defaults(struct msc_config *c, struct msc_config_entry *e,
-                                         const cJSON *old) {
+                                         const cJSON *header) {
+    const cJSON *old = msc_json_get(header, "config");
     const cJSON *env = find_env(old, e);
     const cJSON *target = msc_json_get(env, "target");
     const cJSON *own = msc_json_get(e->env, "target");
     MSC_TRY(msc_header_config_keep_agent(e, old));
+    MSC_TRY(keep_old_race(e, header));
     if ((e->is_target_default && cJSON_IsString(target)) || is_same_target(target, own)) {
         MSC_TRY(take_member(e->env, env, "target"));
         e->target = msc_arena_strdup(&c->arena, target->valuestring);
@@ -211,7 +232,7 @@ enum msc_status msc_header_config_check(struct msc_config *c, struct msc_config_
     cJSON *old_copy = cJSON_Duplicate(old, true);
     cJSON *config = NULL;
     MSC_TRY_OUT(msc_json_add(stored, "config", old_copy));
-    MSC_TRY_OUT(keep_old_defaults(c, e, old));
+    MSC_TRY_OUT(keep_old_defaults(c, e, msc_record_header(record)));
     MSC_TRY_OUT(msc_header_config_make(&config, c, e));
     MSC_TRY_OUT(msc_json_add(wanted, "config", config));
     MSC_TRY_OUT(complete_envs(e, old_copy, config));

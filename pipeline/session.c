@@ -4,9 +4,9 @@
 #include "base/json.h"
 #include "pipeline/base_strategy.h"
 #include "pipeline/header_config.h"
+#include "pipeline/session_race.h"
 #include "records/record_files.h"
 #include "model/sameness.h"
-#include "records/race.h"
 #include "records/record_header.h"
 #include "supervise/supervise.h"
 #include "tools/strategy.h"
@@ -93,32 +93,6 @@ static void fill_host(struct msc_env_host *host, const struct msc_session *s) {
     host->preparing_payload = s->setup->options.preparing_payload;
 }
 
-// A record keeps its rungs, even if they were defaults and the defaults have changed.
-static enum msc_status read_race(struct msc_session *s, const struct msc_config_entry *e,
-                                 const struct msc_record *record) {
-    size_t n_batches = msc_env_n_batches(s->env);
-    s->race = (struct msc_race){0};
-    if (!e->race) {
-        return MSC_OK;
-    }
-    if (n_batches == 0) {
-        return MSC_FAIL(MSC_E_INVALID,
-                        "race: environment %s measures each trial as a whole and cannot end it "
-                        "early; remove race, or use quantize, prune or joint",
-                        msc_env_definition(s->env)->name);
-    }
-    if (!msc_goal_takes_bound(&s->goal, msc_env_space(s->env))) {
-        return MSC_FAIL(MSC_E_INVALID,
-                        "race: trials are compared by distill_loss; make it the only "
-                        "objective, or remove race");
-    }
-    MSC_TRY(msc_race_read(&s->race, e->race, n_batches, "race"));
-    if (record) {
-        s->race = *msc_record_race(record);
-    }
-    return MSC_OK;
-}
-
 // Reads the goal. Limits of bounds by drop come from the record, if there is one: measuring the
 // float model again could give other values, for example on another machine.
 static enum msc_status read_goal(struct msc_session *s, const struct msc_config_entry *e,
@@ -150,7 +124,7 @@ static enum msc_status make_env(struct msc_session *s, const struct msc_record *
         status = read_goal(s, e, record);
     }
     if (status == MSC_OK) {
-        status = read_race(s, e, record);
+        status = msc_session_choose_race(s, record);
     }
     if (status != MSC_OK) {
         return msc_status_prefix(status, "%s", e->place);

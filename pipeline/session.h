@@ -12,6 +12,13 @@
 #include "pipeline/setup.h"
 #include "records/record.h"
 
+// What a search lacks to be a race by default (pipeline/session_race.h).
+enum msc_race_lack {
+    MSC_RACE_LACK_NOTHING, // it is a race, or the reason is another one
+    MSC_RACE_LACK_BATCHES,
+    MSC_RACE_LACK_TIME, // a budget of time
+};
+
 struct msc_session {
     struct msc_setup *setup;        // borrowed
     struct msc_config_entry *entry; // entry of the configuration; takes over its record's values
@@ -21,6 +28,7 @@ struct msc_session {
     struct msc_goal goal;
     struct msc_drops drops; // which of the goal's bounds are drops from the float model
     struct msc_race race;   // no rungs: no race
+    enum msc_race_lack race_lack;
     struct cJSON *sameness; // {"sameness"}: remarks on the samples (model/sameness.h), or NULL
 };
 

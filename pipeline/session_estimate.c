@@ -4,6 +4,7 @@
 #include "base/json.h"
 #include "base/str.h"
 #include "cluster/cluster.h"
+#include "pipeline/session_race.h"
 #include "search/estimate.h"
 #include "cluster/pool.h"
 
@@ -185,6 +186,7 @@ static enum msc_status make_estimate(struct msc_str *text, cJSON *object,
     MSC_TRY(msc_estimate_make(&e, o));
     msc_estimate_text(text, &e);
     MSC_TRY(msc_estimate_describe(&e, object));
+    MSC_TRY(msc_session_advise_race(text, object, s));
     MSC_TRY(estimate_workers(text, object, s, &e));
     if (s->setup->model) {
         MSC_TRY(measure_memory(&least, s));

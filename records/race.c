@@ -25,16 +25,33 @@ static size_t count_kept(const struct msc_race *race, size_t rung, size_t n) {
     return is_share ? (size_t)ceil(race->keep * (double)n) : n;
 }
 
-double msc_race_effort(const struct msc_race *race, size_t n, size_t n_batches) {
+// The greatest number of n trials that may continue after a rung: trials that can win, or trials
+// that cannot. With a margin, the latter continue until their loss is known well enough.
+static size_t count_most(const struct msc_race *race, size_t rung, size_t n, bool can_win) {
+    bool is_last = rung + 1 == race->n_rungs;
+    return can_win || race->margin == 0.0 ? count_kept(race, rung, n) : is_last ? 0 : n;
+}
+
+// The greatest number of batches that n trials are measured on together.
+static double most_batches(const struct msc_race *race, size_t n, size_t n_batches, bool can_win) {
     double sum = 0.0;
-    size_t n_left = n, before = 0;
+    size_t before = 0;
     for (size_t i = 0; i <= race->n_rungs; i++) {
         size_t end = i < race->n_rungs ? race->rungs[i] : n_batches;
-        sum += (double)n_left * (double)(end - before);
+        sum += (double)n * (double)(end - before);
         before = end;
-        n_left = i < race->n_rungs ? count_kept(race, i, n_left) : 0;
+        n = i < race->n_rungs ? count_most(race, i, n, can_win) : 0;
     }
-    return sum / ((double)n * (double)n_batches);
+    return sum;
+}
+
+double msc_race_effort(const struct msc_race *race, size_t n, size_t n_batches) {
+    double most = 0.0;
+    for (size_t n_winners = 0; n_winners <= n; n_winners++) {
+        most = fmax(most, most_batches(race, n_winners, n_batches, true) +
+                              most_batches(race, n - n_winners, n_batches, false));
+    }
+    return most / ((double)n * (double)n_batches);
 }
 
 // The variance of the mean at a rung, relative to the variance of single batches.

@@ -22,6 +22,8 @@
 // yet, and default rungs are not set. On MSC_E_INVALID the message begins with `where`.
 enum msc_status msc_race_read(struct msc_race *out, const struct cJSON *value, size_t n_batches,
                               const char *where);
+// The rules that `true` stands for, for samples in n_batches batches, 2 or more.
+void msc_race_default(struct msc_race *out, size_t n_batches);
 // The version of these rules. The header of a record names the version.
 #define MSC_RACE_VERSION 1
 
@@ -33,8 +35,8 @@ struct cJSON *msc_race_write(const struct msc_race *race);
 // From this number of batches on, only a share of a round continues, even if more of its trials may
 // still beat the best one.
 size_t msc_race_halves_from(const struct msc_race *race);
-// The mean effort of a trial in a round of n, relative to a full measurement, if the maximum number
-// of trials continues. With a margin most trials end sooner, but trials that cannot win end later.
+// The greatest possible mean effort of a trial in a round of n, relative to a full measurement,
+// however many of the trials can win. With a margin most trials end sooner.
 double msc_race_effort(const struct msc_race *race, size_t n, size_t n_batches);
 
 #define MSC_RACE_BASELINES 4

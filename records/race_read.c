@@ -112,6 +112,12 @@ static enum msc_status check_members(const cJSON *value, bool is_header, const c
     return MSC_OK;
 }
 
+void msc_race_default(struct msc_race *out, size_t n_batches) {
+    *out =
+        (struct msc_race){.n_batches = n_batches, .keep = DEFAULT_KEEP, .margin = DEFAULT_MARGIN};
+    set_default_rungs(out, n_batches);
+}
+
 enum msc_status msc_race_read(struct msc_race *out, const struct cJSON *value, size_t n_batches,
                               const char *where) {
     const cJSON *rungs = msc_json_get(value, "rungs");

@@ -123,18 +123,14 @@ enum msc_status msc_estimate_reevaluate(double *out, struct msc_env *env,
     return reevaluate_seconds(out, env, whole_seconds(trial_s, counts.reuse_ratio));
 }
 
-// Time of a trial in a raced round, given the time of a full measurement.
-static double raced_seconds(const struct msc_estimate *e, const struct msc_search_options *o,
-                            double trial_s) {
-    return e->race.n_rungs > 0 ? trial_s * msc_race_effort(&e->race, o->parallel, e->n_batches)
-                               : trial_s;
-}
-
 static void describe_record(struct msc_estimate *e, const struct msc_search_options *o) {
     const struct msc_space *space = msc_env_space(o->env);
+    size_t n_batches = msc_env_n_batches(o->env);
+    bool is_raced = o->race && o->race->n_rungs > 0;
     *e = (struct msc_estimate){
         .race = o->race ? *o->race : (struct msc_race){0},
-        .n_batches = msc_env_n_batches(o->env),
+        .race_effort = is_raced ? msc_race_effort(o->race, o->parallel, n_batches) : 1.0,
+        .n_batches = n_batches,
         .trial_s = NAN,
         .reevaluate_s = NAN,
         .n_points = msc_space_n_points(space),
@@ -155,7 +151,7 @@ enum msc_status msc_estimate_from_record(struct msc_estimate *out, const struct 
     out->n_measured =
         is_timed ? live->n_measured : counts.n_trials - counts.n_repeats - counts.n_told;
     double whole_s = is_timed ? live->trial_s : recorded_trial_s(record);
-    out->trial_s = is_timed ? raced_seconds(out, options, whole_s) : whole_s;
+    out->trial_s = is_timed ? out->race_effort * whole_s : whole_s;
     struct msc_estimate_agent agent = counted_already;
     if (!live) {
         MSC_TRY(msc_estimate__ask(&asked, options, counts.n_budgeted));
@@ -190,6 +186,7 @@ static enum msc_status measure_baselines(struct msc_estimate *e, const struct ms
     MSC_TRY_OUT(msc_env_evaluate(o->env, o->goal, &others));
     e->trial_s = (msc_clock_seconds() - begin_s) / (double)(n - n_first);
     e->n_measured = n - n_first;
+    status = msc_estimate__reuse(e, o, measured, n);
 out:
     msc_arena_finish(&arena);
     return status;
@@ -214,7 +211,7 @@ enum msc_status msc_estimate_make(struct msc_estimate *out,
     describe_record(out, options);
     MSC_TRY(measure_baselines(out, options, space));
     MSC_TRY(reevaluate_seconds(&out->reevaluate_s, options->env, out->trial_s));
-    out->trial_s = raced_seconds(out, options, out->trial_s);
+    out->trial_s = out->race_effort * out->trial_s;
     MSC_TRY(msc_estimate__ask(&asked, options, 0));
     struct msc_estimate_agent agent;
     MSC_TRY(msc_estimate__probe(&agent, options, asked.left.n));
@@ -292,6 +289,20 @@ static void write_plan(struct msc_str *out, const struct msc_estimate *e) {
     }
 }
 
+// The ratios hold for one batch. With all batches, less of the cache's results may fit.
+static void write_reuse(struct msc_str *out, const struct msc_estimate *e) {
+    if (e->n_shared > 0) {
+        msc_str_printf(
+            out,
+            "sharing: values that several trials of a round need are computed once; in "
+            "the agent's first round of %zu trials this saves about %.0f %% of the "
+            "multiply-accumulates\n"
+            "cache: results kept of earlier trials save at most about another %.0f %% in "
+            "this round; both were measured on 1 of %zu batches\n",
+            e->n_shared, 100.0 * e->shared_ratio, 100.0 * e->kept_ratio, e->n_batches);
+    }
+}
+
 static void write_race(struct msc_str *out, const struct msc_estimate *e) {
     for (size_t i = 0; i < e->race.n_rungs; i++) {
         msc_str_append(out, i > 0 ? ", "
@@ -301,11 +312,15 @@ static void write_race(struct msc_str *out, const struct msc_estimate *e) {
         msc_str_printf(out, "%u", e->race.rungs[i]);
     }
     if (e->race.n_rungs > 0 && e->race.margin > 0.0) {
-        msc_str_printf(out, " of %zu batches; from %zu batches on, at most %.3g of a round\n",
+        msc_str_printf(out, " of %zu batches; from %zu batches on, at most %.3g of a round",
                        e->n_batches, msc_race_halves_from(&e->race), e->race.keep);
     } else if (e->race.n_rungs > 0) {
-        msc_str_printf(out, " of %zu batches, %.3g of the trials each time\n", e->n_batches,
+        msc_str_printf(out, " of %zu batches, %.3g of the trials each time", e->n_batches,
                        e->race.keep);
+    }
+    if (e->race.n_rungs > 0) {
+        msc_str_printf(out, "; a round takes at most %.0f %% of its batches\n",
+                       ceil(100.0 * e->race_effort));
     }
 }
 
@@ -320,6 +335,7 @@ void msc_estimate_text(struct msc_str *out, const struct msc_estimate *estimate)
         msc_str_append_duration(out, estimate->trial_s);
         msc_str_printf(out, ", measured on %zu\n", estimate->n_measured);
     }
+    write_reuse(out, estimate);
     write_race(out, estimate);
     write_budget(out, estimate);
     write_plan(out, estimate);
@@ -356,6 +372,9 @@ enum msc_status msc_estimate_describe(const struct msc_estimate *e, struct cJSON
         {"trial_line_bytes", (double)e->line_bytes},
         {"record_bytes", e->record_bytes},
         {"free_bytes", (double)e->free_bytes},
+        {"race_effort", e->race.n_rungs > 0 ? e->race_effort : NAN},
+        {"shared_ratio", e->n_shared > 0 ? e->shared_ratio : NAN},
+        {"kept_ratio", e->n_shared > 0 ? e->kept_ratio : NAN},
     };
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
         MSC_TRY(isfinite(numbers[i].value)

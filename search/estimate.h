@@ -29,7 +29,13 @@ struct msc_estimate {
     uint64_t free_bytes;   // free space on the record's disk
     size_t n_recorded;     // trials already in the record
     struct msc_race race;  // the race between the trials of a round; without rungs there is none
+    double race_effort;    // greatest share of its batches that a round takes; 1 without a race
     size_t n_batches;      // batches of the samples; a rung is a number of batches
+    // Of the n_shared trials of the agent's first round, measured on one batch; 0 trials: unknown.
+    // The shares of their multiply-accumulates that are reused from each other, and from results
+    // that the cache keeps of the baselines.
+    size_t n_shared;
+    double shared_ratio, kept_ratio;
 };
 
 // Values that a running search knows more exactly than its record.
@@ -40,8 +46,8 @@ struct msc_estimate_live {
     size_t n_measured;
 };
 
-// Measures the baselines (or one point if there are none) and writes nothing. If the record has
-// evaluated trials, their times are used instead.
+// Measures the baselines (or one point if there are none), and the agent's first round on one
+// batch, and writes nothing. If the record has evaluated trials, their times are used instead.
 enum msc_status msc_estimate_make(struct msc_estimate *out,
                                   const struct msc_search_options *options);
 // Like msc_estimate_make, but for a record that the caller has open. `live` NULL: no search runs.

@@ -49,27 +49,26 @@ static const struct msc_agent_def *find_agent(const struct msc_search_options *o
     return cJSON_IsString(type) ? msc_agent_find(type->valuestring) : NULL;
 }
 
-// Opens an agent that reacts to requests to stop the search.
-static enum msc_status open_agent(struct msc_agent **out, const struct msc_search_options *o) {
+enum msc_status msc_estimate__open_agent(struct msc_agent **out,
+                                         const struct msc_search_options *o) {
     const struct msc_agent_host host = {.cancel = o->cancel};
+    *out = NULL;
+    if (!find_agent(o)) {
+        return MSC_OK;
+    }
     return msc_agent_open(out, o->agent_config, msc_env_space(o->env), o->goal, o->seed, &host);
 }
 
 enum msc_status msc_estimate__ask(struct msc_estimate_live *out, const struct msc_search_options *o,
                                   size_t n_done) {
     const struct msc_space *space = msc_env_space(o->env);
-    const struct msc_agent_def *def = find_agent(o);
     struct msc_agent *agent = NULL;
     struct msc_arena arena = {0};
     enum msc_status status = MSC_OK;
     *out = (struct msc_estimate_live){.left = MSC_AGENT_LEFT_UNKNOWN, .trial_s = NAN};
-    if (!def) {
-        limit_left(out, o, NULL, (double)n_done);
-        return MSC_OK;
-    }
-    MSC_TRY(open_agent(&agent, o));
+    MSC_TRY(msc_estimate__open_agent(&agent, o));
     // The agent observes baselines before the first ask; their results do not matter here.
-    for (size_t i = 0; i < space->n_baselines; i++) {
+    for (size_t i = 0; agent && i < space->n_baselines; i++) {
         struct msc_trial trial;
         MSC_TRY_OUT(msc_estimate__baseline(&trial, &arena, space, i));
         trial.outcome.state = MSC_TRIAL_FAILED;
@@ -151,7 +150,7 @@ static enum msc_status make_probe(struct probe *p) {
         }
     }
     MSC_TRY(MSC_ALLOCATED(p->proposals));
-    MSC_TRY(open_agent(&p->agent, p->options));
+    MSC_TRY(msc_estimate__open_agent(&p->agent, p->options));
     p->begin_s = msc_clock_seconds();
     for (size_t i = 0; i < p->space->n_baselines; i++) {
         struct msc_trial baseline;

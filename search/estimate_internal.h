@@ -10,6 +10,14 @@ enum msc_status msc_estimate__baseline(struct msc_trial *trial, struct msc_arena
 // Fills `left` and `effort` from what a new agent reports, for the state after `n_done` proposals.
 enum msc_status msc_estimate__ask(struct msc_estimate_live *out, const struct msc_search_options *o,
                                   size_t n_done);
+// Opens the agent, which reacts to requests to stop the search. *out is NULL for an external agent:
+// its program is not run.
+enum msc_status msc_estimate__open_agent(struct msc_agent **out,
+                                         const struct msc_search_options *o);
+// Fills n_shared and the ratios, if the environment runs the network in batches. `baselines` are
+// the measured baselines, or one measured point if there are none.
+enum msc_status msc_estimate__reuse(struct msc_estimate *e, const struct msc_search_options *o,
+                                    struct msc_trial *const baselines[], size_t n_baselines);
 // The agent's own time, measured by giving it made-up losses.
 struct msc_estimate_agent {
     bool is_known;

@@ -66,6 +66,10 @@ struct msc_reference_run {
     // joint reads instead. The run releases *out.
     enum msc_status (*read)(void *payload, struct msc_array **out, const struct msc_joint *joint,
                             int32_t operand, const struct msc_array *array);
+    // Optional. Computes output 0 of a joint from what it reads, operands [joint->n_operands]. The
+    // run owns *out; if it is NULL, the reference kernel computes the joint.
+    enum msc_status (*compute)(void *payload, struct msc_array **out, const struct msc_joint *joint,
+                               const struct msc_array *const operands[]);
     void *payload;
     const struct msc_reference_limits *limits; // may be NULL
 };

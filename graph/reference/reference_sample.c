@@ -258,20 +258,6 @@ static bool roi_neighbours(struct neighbours *out, const struct roi *r, double y
     return true;
 }
 
-// In mode max, the result is the largest of the four weighted neighbours, as ONNX defines it.
-static double roi_sample(const struct roi *r, int64_t base, const struct neighbours *n) {
-    const float *floats = r->x->dtype == MSC_DTYPE_F32 ? r->x->data : NULL;
-    double sum = 0, max = -INFINITY;
-    for (int i = 0; i < 4; i++) {
-        int64_t at = base + n->offsets[i];
-        double value =
-            n->weights[i] * (floats ? (double)floats[at] : msc_reference__get_double_at(r->x, at));
-        sum += value;
-        max = value > max ? value : max;
-    }
-    return r->is_max ? max : sum;
-}
-
 static struct span roi_span(const struct roi *r, int a, int64_t bin) {
     struct span s = {.edge = r->begin[a] + (double)bin * r->bin[a],
                      .size = r->bin[a],
@@ -292,48 +278,92 @@ static double roi_place(const struct span *s, int64_t i) {
     return s->edge + ((double)i + 0.5) * s->size / s->count;
 }
 
-// The sums and maxima of one bin in all channels.
-struct bins {
-    double *sums, *maxima; // [channels]
-    int64_t channels, area;
+// The samples of a region that are on the image, in the order of the bins. They are the same for
+// all channels.
+struct roi_samples {
+    struct neighbours *all;
+    int64_t n, capacity;
+    int64_t *ends;    // [bins] end of the bin's samples in `all`
+    bool *has_others; // [bins] some samples of the bin are off the image
 };
 
-static void roi_bin(const struct bins *bins, const struct roi *r, int64_t base, int64_t row,
-                    int64_t column) {
-    struct span down = roi_span(r, 0, row), across = roi_span(r, 1, column);
-    double first = down.is_all && across.is_all ? -INFINITY : 0;
-    for (int64_t c = 0; c < bins->channels; c++) {
-        bins->sums[c] = 0;
-        bins->maxima[c] = first;
+static enum msc_status add_sample(struct roi_samples *s, const struct neighbours *sample) {
+    if (s->n == s->capacity) {
+        int64_t capacity = 2 * s->capacity + 256;
+        struct neighbours *all = msc_realloc(s->all, (size_t)capacity, sizeof(all[0]));
+        MSC_TRY(MSC_ALLOCATED(all));
+        s->all = all;
+        s->capacity = capacity;
     }
+    s->all[s->n++] = *sample;
+    return MSC_OK;
+}
+
+static enum msc_status list_bin(struct roi_samples *s, const struct roi *r, int64_t row,
+                                int64_t column, int64_t bin) {
+    struct span down = roi_span(r, 0, row), across = roi_span(r, 1, column);
+    bool has_others = !down.is_all || !across.is_all;
     for (int64_t i = down.first; i < down.end; i++) {
         double y = roi_place(&down, i);
         for (int64_t k = across.first; k < across.end; k++) {
-            struct neighbours n = {{0}, {0}};
-            bool is_near = roi_neighbours(&n, r, y, roi_place(&across, k));
-            for (int64_t c = 0; c < bins->channels; c++) {
-                double value = is_near ? roi_sample(r, base + c * bins->area, &n) : 0;
-                bins->sums[c] += value;
-                bins->maxima[c] = value > bins->maxima[c] ? value : bins->maxima[c];
+            struct neighbours n;
+            if (roi_neighbours(&n, r, y, roi_place(&across, k))) {
+                MSC_TRY(add_sample(s, &n));
+            } else {
+                has_others = true;
             }
         }
     }
+    s->ends[bin] = s->n;
+    s->has_others[bin] = has_others;
+    return MSC_OK;
 }
 
-// Pools region `region` of the outputs.
-static void roi_region(const struct bins *bins, const struct roi *r, int64_t base,
-                       const struct msc_view *out, int64_t region) {
-    int64_t n_bins = out->dims[2] * out->dims[3];
-    bool has_samples = r->counts[0] > 0 && r->counts[1] > 0;
-    for (int64_t i = 0; i < n_bins; i++) {
-        if (has_samples) {
-            roi_bin(bins, r, base, i / out->dims[3], i % out->dims[3]);
+// False if a count is 0 or NaN.
+static bool roi_has_samples(const struct roi *r) {
+    return r->counts[0] > 0 && r->counts[1] > 0;
+}
+
+static enum msc_status list_samples(struct roi_samples *s, const struct roi *r, int64_t n_rows,
+                                    int64_t n_columns) {
+    s->n = 0;
+    if (!roi_has_samples(r)) {
+        memset(s->ends, 0, (size_t)(n_rows * n_columns) * sizeof(s->ends[0]));
+        return MSC_OK;
+    }
+    for (int64_t row = 0; row < n_rows; row++) {
+        for (int64_t column = 0; column < n_columns; column++) {
+            MSC_TRY(list_bin(s, r, row, column, row * n_columns + column));
         }
-        for (int64_t c = 0; c < bins->channels; c++) {
-            double mean = has_samples ? bins->sums[c] / (r->counts[0] * r->counts[1]) : 0;
-            double value = has_samples && r->is_max ? bins->maxima[c] : mean;
-            msc_reference__set_double_at(out, (region * bins->channels + c) * n_bins + i, value);
+    }
+    return MSC_OK;
+}
+
+// In mode max, the result is the largest of the four weighted neighbours, as ONNX defines it.
+static double roi_sample(const double plane[], const struct neighbours *n, bool is_max) {
+    double sum = 0, max = -INFINITY;
+    for (int i = 0; i < 4; i++) {
+        double value = n->weights[i] * plane[n->offsets[i]];
+        sum += value;
+        max = value > max ? value : max;
+    }
+    return is_max ? max : sum;
+}
+
+// Pools a region of one channel, `plane`, into the bins that begin at element `at` of `out`.
+static void pool_plane(const struct roi_samples *s, const struct roi *r, const double plane[],
+                       const struct msc_view *out, int64_t at) {
+    int64_t n_bins = out->dims[2] * out->dims[3], i = 0;
+    bool has_samples = roi_has_samples(r);
+    for (int64_t bin = 0; bin < n_bins; bin++) {
+        double sum = 0, max = s->has_others[bin] ? 0 : -INFINITY;
+        for (; i < s->ends[bin]; i++) {
+            double value = roi_sample(plane, &s->all[i], r->is_max);
+            sum += value;
+            max = value > max ? value : max;
         }
+        double mean = has_samples ? sum / (r->counts[0] * r->counts[1]) : 0;
+        msc_reference__set_double_at(out, at + bin, has_samples && r->is_max ? max : mean);
     }
 }
 
@@ -354,8 +384,61 @@ static void place_roi(struct roi *r, const struct msc_view *rois, int64_t i,
     }
 }
 
+// Pools all regions of one image.
+static enum msc_status pool_image(struct roi_samples *s, struct roi *r, double *planes,
+                                  const struct msc_reference_call *call, int64_t image) {
+    const struct msc_view *out = &call->outputs[0];
+    int64_t channels = out->dims[1], area = r->x->dims[2] * r->x->dims[3];
+    for (int64_t i = 0; i < channels * area; i++) {
+        planes[i] = msc_reference__get_double_at(r->x, image * channels * area + i);
+    }
+    for (int64_t i = 0; i < out->dims[0]; i++) {
+        if (msc_reference__get_i64_at(&call->operands[2], i) != image) {
+            continue;
+        }
+        place_roi(r, &call->operands[1], i, out);
+        MSC_TRY(list_samples(s, r, out->dims[2], out->dims[3]));
+        for (int64_t c = 0; c < channels; c++) {
+            pool_plane(s, r, planes + c * area, out,
+                       (i * channels + c) * out->dims[2] * out->dims[3]);
+        }
+    }
+    return MSC_OK;
+}
+
+static enum msc_status check_batches(const struct msc_reference_call *call) {
+    for (int64_t i = 0; i < call->outputs[0].dims[0]; i++) {
+        int64_t batch = msc_reference__get_i64_at(&call->operands[2], i);
+        if (batch < 0 || batch >= call->operands[0].dims[0]) {
+            return MSC_FAIL(MSC_E_INVALID,
+                            "joint %s: region %lld has batch index %lld, which is out of range for "
+                            "%lld batches",
+                            call->joint->name, (long long)i, (long long)batch,
+                            (long long)call->operands[0].dims[0]);
+        }
+    }
+    return MSC_OK;
+}
+
+static enum msc_status pool_regions(struct roi *r, const struct msc_reference_call *call) {
+    const struct msc_view *out = &call->outputs[0];
+    size_t n_bins = (size_t)(out->dims[2] * out->dims[3]) + 1;
+    size_t n = (size_t)msc_dims_product(3, r->x->dims + 1) + 1;
+    double *planes = msc_alloc_zero(n, sizeof(planes[0]));
+    struct roi_samples s = {.ends = msc_alloc_zero(n_bins, sizeof(s.ends[0])),
+                            .has_others = msc_alloc_zero(n_bins, sizeof(s.has_others[0]))};
+    enum msc_status status = MSC_ALLOCATED(planes && s.ends && s.has_others);
+    for (int64_t image = 0; status == MSC_OK && image < r->x->dims[0]; image++) {
+        status = pool_image(&s, r, planes, call, image);
+    }
+    msc_free(planes);
+    msc_free(s.all);
+    msc_free(s.ends);
+    msc_free(s.has_others);
+    return status;
+}
+
 enum msc_status msc_reference__roi_align(const struct msc_reference_call *call) {
-    const struct msc_view *rois = &call->operands[1], *out = &call->outputs[0];
     struct roi r = {.x = &call->operands[0]};
     float scale;
     MSC_TRY(msc_reference__get_float(&scale, call, "spatial_scale"));
@@ -365,26 +448,8 @@ enum msc_status msc_reference__roi_align(const struct msc_reference_call *call) 
     bool is_half =
         strcmp(msc_reference__get_text(call, "coordinate_transformation_mode"), "half_pixel") == 0;
     r.shift = is_half ? 0.5 : 0;
-    struct bins bins = {.channels = out->dims[1], .area = r.x->dims[2] * r.x->dims[3]};
-    enum msc_status status = MSC_OK;
-    bins.sums = msc_alloc_zero(2 * (size_t)bins.channels + 1, sizeof(bins.sums[0]));
-    MSC_TRY(MSC_ALLOCATED(bins.sums));
-    bins.maxima = bins.sums + bins.channels;
-    for (int64_t i = 0; status == MSC_OK && i < out->dims[0]; i++) {
-        place_roi(&r, rois, i, out);
-        int64_t batch = msc_reference__get_i64_at(&call->operands[2], i);
-        if (batch < 0 || batch >= r.x->dims[0]) {
-            status = MSC_FAIL(
-                MSC_E_INVALID,
-                "joint %s: region %lld has batch index %lld, which is out of range for "
-                "%lld batches",
-                call->joint->name, (long long)i, (long long)batch, (long long)r.x->dims[0]);
-        } else {
-            roi_region(&bins, &r, batch * bins.channels * bins.area, out, i);
-        }
-    }
-    msc_free(bins.sums);
-    return status;
+    MSC_TRY(check_batches(call));
+    return pool_regions(&r, call);
 }
 
 // ---- MaxUnpool --------------------------------------------------------------------------------

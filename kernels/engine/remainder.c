@@ -2,11 +2,22 @@
 
 #include "base/alloc.h"
 #include "base/rng.h"
+#include "kernels/engine/joint_runner.h"
 
 #include <string.h>
 
+// True if the sink wants the value that the remainder reads through one of `plan->sites`.
+static bool wants_value_of(const struct msc_plan *plan, const struct msc_sink *sink, int32_t slot) {
+    return sink->slot && plan->is_remainder_slot[slot] &&
+           (!sink->wants_slot || sink->wants_slot(sink->payload, plan->slot_ids[slot]));
+}
+
 bool msc_remainder_is_asked(const struct msc_plan *plan, const struct msc_sink *sink) {
-    return (plan->wants_remainder && sink->batch) || (plan->has_remainder_slots && sink->slot);
+    bool is_asked = plan->wants_remainder && sink->batch;
+    for (int32_t i = 0; !is_asked && plan->has_remainder_slots && i < plan->sites.n_slots; i++) {
+        is_asked = wants_value_of(plan, sink, i);
+    }
+    return is_asked;
 }
 
 // The state of one run of a remainder.
@@ -20,6 +31,7 @@ struct remainder_run {
     int32_t *missing;        // [n_missing] tensor ids: wanted tensors, then tensors that slots read
     size_t n_missing;
     struct msc_array **live_out; // [n_live_out] views of live-out values, owned
+    struct msc_joint_runner runner;
 };
 
 static enum msc_status remainder_run_init(struct remainder_run *r) {
@@ -46,6 +58,7 @@ static void remainder_run_finish(struct remainder_run *r) {
     msc_free(r->live_out);
     msc_free(r->made);
     msc_free(r->missing);
+    msc_joint_runner_finish(&r->runner);
 }
 
 // Gathers the inputs of the remainder: the batch and the live-out values.
@@ -77,8 +90,8 @@ static void list_missing(struct remainder_run *r) {
             r->missing[r->n_missing++] = plan->wanted_tensors[i];
         }
     }
-    for (int32_t i = 0; r->remainder->sink->slot && i < plan->sites.n_slots; i++) {
-        if (plan->is_remainder_slot[i]) {
+    for (int32_t i = 0; i < plan->sites.n_slots; i++) {
+        if (wants_value_of(plan, r->remainder->sink, i)) {
             r->missing[r->n_missing++] = plan->sites.slots[i].tensor;
         }
     }
@@ -144,6 +157,14 @@ static enum msc_status read_operand(void *payload, struct msc_array **out,
     return edit_activation(out, r, place, array, edit);
 }
 
+static enum msc_status compute_joint(void *payload, struct msc_array **out,
+                                     const struct msc_joint *joint,
+                                     const struct msc_array *const operands[]) {
+    struct remainder_run *r = payload;
+    return msc_joint_runner_run(&r->runner, out, r->plan->graph, joint->id, operands,
+                                r->remainder->limits);
+}
+
 // ---- The sink ---------------------------------------------------------------------------------
 
 static enum msc_status feed_slots(const struct remainder_run *r) {
@@ -152,8 +173,8 @@ static enum msc_status feed_slots(const struct remainder_run *r) {
     for (int32_t i = 0; i < r->plan->n_wanted; i++) {
         at += r->plan->live_out[i] == MSC_NO_ID;
     }
-    for (int32_t i = 0; sink->slot && i < r->plan->sites.n_slots; i++) {
-        if (r->plan->is_remainder_slot[i]) {
+    for (int32_t i = 0; i < r->plan->sites.n_slots; i++) {
+        if (wants_value_of(r->plan, sink, i)) {
             struct msc_view view = msc_view_of_array(r->made[at++]);
             if (msc_view_n_elements(&view) > 0) {
                 int32_t part = r->plan->parts[r->plan->sites.slots[i].joint];
@@ -190,7 +211,8 @@ static enum msc_status run_measured(struct remainder_run *r, const struct msc_re
     struct msc_array_meter *before = msc_array_measure(&meter);
     enum msc_status status = msc_reference_run_part(r->made, run);
     msc_array_measure(before);
-    msc_remainder_store_measured(r->remainder->store, (uint64_t)meter.peak_bytes);
+    msc_remainder_store_measured(r->remainder->store,
+                                 (uint64_t)meter.peak_bytes + r->runner.packed_bytes);
     return status;
 }
 
@@ -205,6 +227,7 @@ static enum msc_status compute_missing(struct remainder_run *r, const struct msc
                                           .n_wanted = r->n_missing,
                                           .wanted = r->missing,
                                           .read = read_operand,
+                                          .compute = compute_joint,
                                           .payload = r,
                                           .limits = r->remainder->limits};
     return run_measured(r, &run);

@@ -1,7 +1,8 @@
 // The dynamic-shape remainder of a plan: the joints that the plan's steps do not compute, because
-// their shapes, or shapes of joints that they depend on, are known only at run time. The reference
-// kernels run these joints one by one for each (trial, batch); constants are already computed.
-// Edits of the joints' slots are applied as fake quantisation.
+// their shapes, or shapes of joints that they depend on, are known only at run time. These joints
+// run one by one for each (trial, batch): the heavy ones with the kernels of the backend `cpu`
+// (kernels/engine/joint_runner.h), all others with the reference kernels. Constants are already
+// computed. Edits of the joints' slots are applied as fake quantisation.
 //
 //     const struct msc_remainder remainder = {.plan = plan, .dataset = dataset, .batch = 3,
 //                                             .edits = edits, .sink = &sink, .store = &store};

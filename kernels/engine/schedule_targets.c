@@ -1,6 +1,7 @@
 #include "kernels/engine/schedule_internal.h"
 
 #include "base/alloc.h"
+#include "kernels/engine/remainder.h"
 
 int32_t msc_schedule__target_value(const struct msc_schedule *s, const struct msc_plan *plan,
                                    int32_t i) {
@@ -12,7 +13,7 @@ int32_t msc_schedule__target_value(const struct msc_schedule *s, const struct ms
                                       sink->wants_slot(sink->payload, plan->slot_ids[slot]));
         return is_wanted ? plan->slot_values[slot] : MSC_NO_ID;
     }
-    if (sink->wants_slot && !sink->batch && !plan->has_remainder_slots) {
+    if (sink->wants_slot && !sink->batch && !msc_remainder_is_asked(plan, sink)) {
         return MSC_NO_ID;
     }
     bool is_asked = i < plan->n_wanted || plan->wants_remainder || sink->slot;

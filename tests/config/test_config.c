@@ -32,7 +32,7 @@ static void test_pipeline_config__defaults(void **state) {
     assert_string_equal(e->record, "folder/msc_workspace/gym_0.jsonl");
     assert_string_equal(e->env_def->name, "toy");
     assert_null(e->strategy_file);
-    assert_int_equal(e->parallel, 32);
+    assert_int_equal(e->parallel, 0);
     assert_true(e->budget.trials == 500);
     assert_true(e->budget.seconds <= 0);
     assert_false(e->budget.has_target);

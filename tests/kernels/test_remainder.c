@@ -216,6 +216,28 @@ static enum msc_status count_rows(void *payload, size_t trial, size_t batch, int
     return MSC_OK;
 }
 
+static bool wants_x(void *payload, int32_t slot) {
+    return slot == ((const struct expected *)payload)->slots[0];
+}
+
+// A sink that wants none of the remainder's slots gets none of their values.
+static void test_kernels_remainder__wanted_slots(void **state) {
+    (void)state;
+    struct rows r;
+    struct msc_backend *backend;
+    open_rows(&r);
+    struct msc_evaluator *ev = open_evaluator(r.g, r.data, r.wanted, 3, &backend);
+    const struct msc_edit *none[4] = {NULL};
+    struct expected e = {.r = &r, .edits = {none}, .slots = {0, 1, 2, 3}};
+    struct msc_eval_trial trial = {.edits = none};
+    const struct msc_sink sink = {.slot = count_rows, .wants_slot = wants_x, .payload = &e};
+    assert_ok(msc_evaluator_run(ev, &trial, 1, &sink, 0));
+    assert_int_equal(e.n_kept, 0);
+    msc_evaluator_destroy(ev);
+    msc_backend_close(backend);
+    close_rows(&r);
+}
+
 static void test_kernels_remainder__edits(void **state) {
     (void)state;
     struct rows r;
@@ -430,6 +452,7 @@ static void test_kernels_remainder__whole(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_kernels_remainder__wanted_slots),
         cmocka_unit_test(test_kernels_remainder__edits),
         cmocka_unit_test(test_kernels_remainder__memory),
         cmocka_unit_test(test_kernels_remainder__signature),

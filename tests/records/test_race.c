@@ -128,16 +128,20 @@ static void test_records_race__what_headers_are_refused(void **state) {
     }
 }
 
-// A round of 8 trials: 8 on 1 batch, 4 on 3 more and 2 on 12 more batches, 44 of 128 in total. With
-// a margin all 8 may go on to 4 batches.
+// n trials that compete are measured on n batches, ceil(n / 2) * 3 more, and half of these, rounded
+// up, * 12 more. The greatest effort of 8 trials is that of 7 (43) and 1 that cannot win (16). With
+// a margin, all n may go on to 4 batches and ceil(n / 2) * 12 more, and those that cannot win only
+// to 4 batches. With rungs at 1, 2, 4 and 8 batches, 5 trials take 48, and 3 that cannot win 8 each.
 static void test_records_race__effort(void **state) {
     struct msc_race race;
     (void)state;
     assert_ok(read_text(&race, "{\"rungs\":[1,4],\"margin\":false}", 16));
-    assert_true(msc_race_effort(&race, 8, 16) == 44.0 / 128.0);
+    assert_true(msc_race_effort(&race, 8, 16) == 59.0 / 128.0);
     assert_true(msc_race_effort(&race, 1, 16) == 1.0);
     assert_ok(read_text(&race, "{\"rungs\":[1,4]}", 16));
     assert_true(msc_race_effort(&race, 8, 16) == 80.0 / 128.0);
+    msc_race_default(&race, 16);
+    assert_true(msc_race_effort(&race, 8, 16) == 72.0 / 128.0);
 }
 
 // ---- Which trials go on -----------------------------------------------------------------------

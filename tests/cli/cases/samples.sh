@@ -20,11 +20,11 @@ mscgym search c.json | grep '^trials'
 # Fewer samples than requested.
 rm -r msc_workspace
 config ', "samples": 20' ''
-mscgym search c.json --dry-run 2>&1 | grep -v ^[strbm]
+mscgym search c.json --dry-run 2>&1 | grep -v ^[cstrbm]
 config ', "samples": 21' ''
-mscgym search c.json --dry-run 2>&1 | grep -v ^[strbm]
+mscgym search c.json --dry-run 2>&1 | grep -v ^[cstrbm]
 config ', "samples": 18, "validation": 0.2' ''
-mscgym search c.json --dry-run 2>&1 | grep -v ^[strbm]
+mscgym search c.json --dry-run 2>&1 | grep -v ^[cstrbm]
 
 # The dry run shows the float model's accuracy, so that wrong inputs are noticed. ONNX Runtime
 # computed the expected accuracies.
