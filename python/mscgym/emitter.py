@@ -132,7 +132,8 @@ class Emit:
         return int(self.writer.graph.arrays[weight.name])
 
     def unsupported(self, what: str) -> GraphError:
-        return GraphError(f"joint '{self.joint.name}' ({self.joint.optype}) has no expression in {self.writer.language}: {what}")
+        return GraphError(f"joint '{self.joint.name}' ({self.joint.optype}) has no expression in "
+                          f"{self.writer.language}: {what}")
 
 
 def without_bodies(joints: list[Joint]) -> list[Joint]:

@@ -55,7 +55,8 @@ def math(x, y, b):
         op.power(op.abs(x), y), op.logical_and(b, op.less(x, y)), op.logical_or(b, op.less(x, y)),
         op.logical_xor(b, op.less(x, y)), op.logical_not(b), op.where(b, x, y), op.astype(x, "int32"),
         op.clip(x, -0.5, 1), op.clip(x, 0, float("inf")),
-        op.bitwise_and(op.astype(x, "int64"), const(3, "int64")), op.floor_divide(op.astype(x, "int32"), const(2, "int32")),
+        op.bitwise_and(op.astype(x, "int64"), const(3, "int64")),
+        op.floor_divide(op.astype(x, "int32"), const(2, "int32")),
         op.nn.relu(x), op.nn.silu(x), op.nn.gelu(x), op.nn.gelu_tanh(x), op.nn.selu(x), op.nn.softplus(x),
         op.nn.leakyrelu(x, 0.2), op.nn.prelu(x, floats(3), axis=1), op.nn.softmax(x, axis=1),
         op.nn.log_softmax(x, axis=-1)]
@@ -130,7 +131,7 @@ def formulas(x, y, b):
 def integers(x, y, b):
     del b
     scale, zero = const(0.02, "float32"), const(3, "int8")
-    scales, zeros = relax.const(numpy.array([0.01, 0.02, 0.05], "float32")), relax.const(numpy.array([0, 1, -2], "int8"))
+    scales, zeros = const([0.01, 0.02, 0.05], "float32"), const([0, 1, -2], "int8")
     weight = relax.const(RANDOM.integers(-127, 127, (4, 3, 3, 3)).astype("int8"))
     steps = relax.const(numpy.array([0.01, 0.02, 0.03, 0.04], "float32"))
     none = relax.const(numpy.zeros(4, "int8"))
@@ -312,7 +313,8 @@ class TvmTest(unittest.TestCase):
         self.assertIn("R.quantize", made.script(show_meta=False))
         session = onnxruntime.InferenceSession(self.folder / "small.onnx", providers=["CPUExecutionProvider"])
         expected = session.run(None, {"a": data[:4]})[0]
-        step = max(float(array.max()) for array in small.arrays.values() if array.dtype == "float32" and array.size == 1)
+        scales = [array for array in small.arrays.values() if array.dtype == "float32" and array.size == 1]
+        step = max(float(scale.max()) for scale in scales)
         found = run(made, "main", [data[:4]])[0]
         self.assertLessEqual(numpy.abs(found - expected).max(), step)
         again = from_relax(made)

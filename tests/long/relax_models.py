@@ -128,8 +128,9 @@ def imported(name, front, folder):
         shapes = FILES[name] or {item.name: item.shape for item in session.get_inputs()}
         values = {key: numpy.random.default_rng(0).uniform(-1, 1, shape).astype("float32")
                   for key, shape in shapes.items()}
-        return from_onnx(folded(path, folder, shapes), shape_dict={k: list(v) for k, v in shapes.items()}), [*values.values()], (
-            session.run(None, values))
+        model = folded(path, folder, shapes)
+        return from_onnx(model, shape_dict={k: list(v) for k, v in shapes.items()}), [*values.values()], session.run(
+            None, values)
     module, values, expected = build(name)
     tensors = tuple(map(torch.from_numpy, values.values()))
     if front == "torch":

@@ -22,9 +22,11 @@ from mscgym.graph import Array, Graph, GraphError, Joint, Tensor, write_safetens
 from mscgym.tvm import groups
 
 RESULT = "relax.result"
+"""The key of a graph's metadata with the form of the result: "0" for one tensor, "[0, [1, 2]]" for nested tuples."""
+
 _HELPERS = ["const", "largest", "recurrent", "smallest", "value"]
-_RESERVED = {"FOLDER", "Path", "bb", "bind", "dataflow", "float", "load", "main", "module", "op", "relax", "symbol", "tensor",
-             *_HELPERS}
+_RESERVED = {"FOLDER", "Path", "bb", "bind", "dataflow", "float", "load", "main", "module", "op", "relax", "symbol",
+             "tensor", *_HELPERS}
 _OPERATORS = {"Add": "+", "Sub": "-", "Mul": "*", "FloorDiv": "//", "FloorMod": "%"}
 
 
@@ -104,7 +106,7 @@ class Writer:
     # ---- Lines
 
     def add(self, joint: Joint) -> None:
-        from mscgym.tvm.expressions import ROWS
+        from mscgym.tvm.expressions_moves import ROWS
         if joint.optype == "constant":
             self.constants[joint.outputs[0].name] = joint.weights["const"]
             return

@@ -1,7 +1,8 @@
 """Groups: joints that together compute one operator of Relax, which has no joint of its own.
 
 from_relax names such joints after their group: "silu/sigmoid" and "silu". `collect` replaces them by one joint of the
-type "relax.silu", whose inputs are those of its joints one after the other, if they are still the joints of the operator and nothing else reads a tensor inside the group.
+type "relax.silu", whose inputs are those of its joints one after the other, if they are still the joints of the operator
+and nothing else reads a tensor inside the group.
 """
 from __future__ import annotations
 
@@ -15,7 +16,8 @@ FORMS: dict[str, str] = {
     "isfinite": "isnan isinf logical_or logical_not", "ewise_fma": "multiply add", "outer": "expand_dims multiply",
     "log_add_exp": "maximum subtract exp subtract exp add log add", "prelu": "reshape nn.prelu",
     "attention": "permute_dims permute_dims matmul multiply (add )?nn.softmax permute_dims matmul permute_dims",
-    "attention_bias": "permute_dims permute_dims matmul multiply add (add )?nn.softmax permute_dims matmul permute_dims",
+    "attention_bias": "permute_dims permute_dims matmul multiply add (add )?nn.softmax permute_dims matmul "
+    "permute_dims",
     **{f"adaptive_avg_pool{n}d": f"nn.avg_pool{n}d" for n in (1, 2, 3)}, "argmax": "reshape argmax",
     "argmin": "reshape argmin", "flatten": "reshape",
     "rms_norm": "multiply mean add sqrt divide multiply", "variance": "mean subtract multiply mean",

@@ -9,12 +9,9 @@ import numpy as np
 from mscgym.emitter import free_name
 from mscgym.graph import Graph, GraphError, Joint
 from mscgym.tvm import layouts
+from mscgym.tvm.codegen import RESULT
 from mscgym.tvm.reading import Reader, Shape, Turned, UnsupportedRelax, Value, Weight
-from mscgym.tvm.versions import kind_of, name_of
-
-RESULT = "relax.result"
-"""The key of a graph's metadata with the form of the result: "0" for one tensor, "[0, [1, 2]]" for nested tuples."""
-
+from mscgym.tvm.versions import kind_of, name_of, type_of
 
 def from_relax(module: Any, params: Mapping[str, Any] | None = None, entry: str = "main") -> Graph:
     """Makes a graph of the function `entry` of a tvm.IRModule. Functions that it calls are read in place of the calls.
@@ -40,7 +37,7 @@ def from_relax(module: Any, params: Mapping[str, Any] | None = None, entry: str 
         if name in given:
             arguments.append(Weight(_array(given.pop(name)), free_name(name, reader.taken)))
         else:
-            arguments.append(reader.add_input(name, _kind(parameter)))
+            arguments.append(reader.add_input(name, type_of(parameter)))
     if given:
         raise GraphError(f"params names '{next(iter(given))}', which '{entry}' does not have; parameters: "
                          f"{', '.join(map(name_of, function.params))}")
@@ -56,11 +53,6 @@ def from_relax(module: Any, params: Mapping[str, Any] | None = None, entry: str 
                     for weight in joint.weights.values()}
     graph.notes = {"metadata": {RESULT: json.dumps(form)}}
     return graph
-
-
-def _kind(parameter: Any) -> Any:
-    from mscgym.tvm.versions import type_of
-    return type_of(parameter)
 
 
 def _array(value: Any) -> Any:

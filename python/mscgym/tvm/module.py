@@ -1,4 +1,4 @@
-"""What generated modules are made of: variables by names, constants, and the test that compiles a module. Imports TVM."""
+"""What generated modules are made of: variables, constants, and the test that compiles a module. Imports TVM."""
 from __future__ import annotations
 
 import sys

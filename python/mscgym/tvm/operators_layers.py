@@ -164,7 +164,8 @@ def pool(c: Call) -> Value:
 def adaptive_pool(c: Call) -> Value:
     n = int(c.op[-2])
     _check_layout(c, "layout", n)
-    have, want = c.shape(c[0])[2:], axes_of(c, "output_size") if c.attr("output_size") is not None else c.shape(c[0])[2:]
+    have = c.shape(c[0])[2:]
+    want = have if c.attr("output_size") is None else axes_of(c, "output_size")
     layout = "NC" + SPATIAL[n]
     if want == [1] * n:
         return c.joint("nn.global_avg_pool", [c.tensor(c[0])], {"layout": layout})

@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 
-from mscgym.tvm.reading import Call, Shape, Turned, Value, Weight
+from mscgym.tvm.reading import Call, Shape, Value, Weight
 from mscgym.tvm.rows import row
 
 UNARY = ["abs", "acos", "acosh", "asin", "asinh", "atan", "atanh", "bitwise_not", "ceil", "cos", "cosh", "erf", "exp",
@@ -122,7 +122,7 @@ def prelu(c: Call) -> Value:
 
 @row("clip")
 def clip(c: Call) -> Value:
-    bounds = {key: value for key, value in (("min", c[1]), ("max", c[2])) if not math.isinf(value)}
+    bounds = {key: repr(value) for key, value in (("min", c[1]), ("max", c[2])) if not math.isinf(value)}
     return c.joint("clip", [c.tensor(c[0])], bounds)
 
 
@@ -185,12 +185,3 @@ def size(c: Call) -> Value:
     if all(isinstance(length, int) for length in shape):
         return Weight(np.array(math.prod(shape), "int64"))
     return c.joint("size", [c.tensor(c[0])])
-
-
-@row("permute_dims")
-def permute(c: Call) -> Value:
-    rank = c.rank(0)
-    axes = [axis % rank for axis in c.attr("axes", [*reversed(range(rank))])]
-    if isinstance(c[0], Weight) and axes == [1, 0]:
-        return Turned(c[0])
-    return c.joint("permute_dims", [c.tensor(c[0])], {"axes": axes})

@@ -5,7 +5,7 @@ from typing import Any, Sequence
 
 import numpy as np
 
-from mscgym.tvm.reading import Call, Shape, Value, Weight
+from mscgym.tvm.reading import Call, Shape, Turned, Value, Weight, lengths_of
 from mscgym.tvm.rows import axes_of, row
 
 
@@ -63,6 +63,15 @@ def flatten(c: Call) -> Value:
     return c.joint("flatten", [c.tensor(c[0])], {"axis": 1})
 
 
+@row("permute_dims")
+def permute(c: Call) -> Value:
+    rank = c.rank(0)
+    axes = [axis % rank for axis in c.attr("axes", [*reversed(range(rank))])]
+    if isinstance(c[0], Weight) and axes == [1, 0]:
+        return Turned(c[0])
+    return c.joint("permute_dims", [c.tensor(c[0])], {"axes": axes})
+
+
 @row("expand_dims")
 def expand_dims(c: Call) -> Value:
     return c.joint("expand_dims", [c.tensor(c[0])], {"axis": axes_of(c)})
@@ -92,16 +101,11 @@ def stack(c: Call) -> Value:
 
 @row("split")
 def split(c: Call) -> Value:
-    shapes = [[*Shape(_lengths(field)).lengths] for field in c.fields]
+    shapes = [lengths_of(field, c.bound) for field in c.fields]
     dtypes = [str(field.dtype) for field in c.fields]
     return c.joints("split", [c.tensor(c[0])],
                     {"axis": c.attr("axis"), "indices_or_sections": c.attr("indices_or_sections")},
                     shapes=shapes, dtypes=dtypes)
-
-
-def _lengths(kind: Any) -> list[Any]:
-    from mscgym.tvm.reading import lengths_of
-    return lengths_of(kind, "split")
 
 
 @row("broadcast_to")
@@ -292,7 +296,7 @@ def _number(c: Call, item: Value) -> Any:
 
 @row("topk")
 def topk(c: Call) -> Value:
-    kind, shape = c.attr("ret_type"), Shape(_lengths(c.fields[0])).lengths
+    kind, shape = c.attr("ret_type"), lengths_of(c.fields[0], c.bound)
     dtype, want = c.dtype(c[0]), c.attr("dtype")
     attrs = {"k": c.attr("k"), "axis": c.attr("axis"), "largest": c.attr("largest"),
              "relax.dtype": want if kind == "values" else None, "ret_type": None if kind == "both" else kind}
@@ -334,7 +338,7 @@ def meshgrid(c: Call) -> Value:
     order = [1, 0, *range(2, n)] if c.attr("indexing") == "xy" and n > 1 else [*range(n)]
     results = []
     for i, item in enumerate(items):
-        want = Shape(_lengths(c.fields[i])).lengths
+        want = lengths_of(c.fields[i], c.bound)
         shape = [want[axis] if axis == order[i] else 1 for axis in range(n)]
         results.append(c.broadcast(c.reshape(c.tensor(item), shape, "reshape"), want, "broadcast"))
     return results

@@ -74,7 +74,8 @@ class Reader:
 
     # ---- Joints and weights
 
-    def finish(self, joint: Joint, shapes: Sequence[Sequence[Any]], dtypes: Sequence[str], alias: str = "") -> list[str]:
+    def finish(self, joint: Joint, shapes: Sequence[Sequence[Any]], dtypes: Sequence[str],
+               alias: str = "") -> list[str]:
         """Adds a joint with outputs of these shapes and types; returns the names of the outputs."""
         for i, (shape, dtype) in enumerate(zip(shapes, dtypes)):
             lengths, prims = self.symbols.shape(list(shape))
