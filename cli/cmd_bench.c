@@ -31,7 +31,7 @@ static const struct msc_cli_option options[] = {
     {.name = "MODEL",
      .type = MSC_CLI_LIST,
      .values = MSC_CLI_FILES,
-     .help = "ONNX; for cpu also MSCGraph JSON; ratios are relative to the first model",
+     .help = "ONNX; for cpu also MSCGraph text or JSON; ratios are relative to the first model",
      .offset = BENCH(models),
      .is_positional = true,
      .is_required = true},
@@ -127,6 +127,8 @@ static enum msc_status bench_own(struct bench *b, const struct msc_cli_call *cal
     o.is_single = true;
     o.keeps_types = true;
     o.log = &call->console->log;
+    o.plugins = v->common.operators.items;
+    o.n_plugins = v->common.operators.n;
     MSC_TRY(msc_cli_bindings(&o.bindings, &o.n_bindings, &v->common.bind, call->arena));
     for (size_t i = 0; i < v->models.n; i++) {
         MSC_TRY_OUT(msc_model_open(&models[i], v->models.items[i], &o));

@@ -7,6 +7,7 @@
 #include "env/env.h"
 #include "graph/graph.h"
 #include "graph/onnx/load.h"
+#include "model/operators.h"
 #include "graph/passes/bind.h"
 #include "graph/wide.h"
 #include "model/load_check.h"
@@ -166,7 +167,12 @@ static enum msc_status load_model(struct msc_graph **out, const struct msc_cli_c
     size_t n;
     bool is_bound;
     MSC_TRY(msc_cli_bindings(&bindings, &n, &v->common.bind, call->arena));
-    MSC_TRY(msc_graph_load_weights(out, &is_bound, v->model, bindings, n, weights));
+    struct msc_operators *operators;
+    MSC_TRY(msc_operators_open(&operators, v->common.operators.items, v->common.operators.n));
+    enum msc_status status =
+        msc_graph_load_weights(out, &is_bound, v->model, bindings, n, weights, operators);
+    msc_operators_close(operators);
+    MSC_TRY(status);
     for (size_t i = 0; !is_bound && i < n; i++) {
         if (msc_graph_find_prim(*out, bindings[i].symbol) == MSC_NO_ID) {
             return msc_graph_fail_binding(*out, v->model, bindings[i].symbol);

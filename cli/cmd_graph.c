@@ -8,6 +8,7 @@
 #include "base/table.h"
 #include "graph/graph.h"
 #include "graph/onnx/load.h"
+#include "model/operators.h"
 #include "graph/passes/bind.h"
 #include "graph/passes/constant.h"
 #include "graph/site.h"
@@ -29,7 +30,7 @@ static const struct msc_cli_option options[] = {
     {.name = "MODEL",
      .type = MSC_CLI_TEXT,
      .values = MSC_CLI_FILES,
-     .help = "ONNX or MSCGraph JSON",
+     .help = "ONNX, or MSCGraph as text (.msc) or JSON",
      .offset = GRAPH(model),
      .is_positional = true,
      .is_required = true},
@@ -70,10 +71,10 @@ static const struct msc_cli_option options[] = {
      .offset = GRAPH(target)},
     {.name = "output",
      .letter = 'o',
-     .argument = "FILE.json",
+     .argument = "FILE.msc|FILE.json",
      .type = MSC_CLI_TEXT,
      .values = MSC_CLI_FILES,
-     .help = "save the MSCGraph as JSON, and its weights in FILE.safetensors",
+     .help = "save the MSCGraph as text or JSON, and its weights in FILE.safetensors",
      .offset = GRAPH(output)},
     {0},
 };
@@ -298,10 +299,7 @@ out:
 
 // ---- The command ------------------------------------------------------------------------------
 
-#define SAVED_ENDING ".json"
-
 static enum msc_status graph_check(const struct graph_values *v) {
-    const size_t n = strlen(SAVED_ENDING), length = v->output ? strlen(v->output) : 0;
     const int n_views = v->placement + v->sites + v->channels + v->weights;
     if (n_views > 1 || (v->prototxt && n_views > v->weights)) {
         return MSC_FAIL(MSC_E_INVALID, "graph: use only one of --prototxt, --placement, --sites, "
@@ -317,20 +315,11 @@ static enum msc_status graph_check(const struct graph_values *v) {
         return MSC_FAIL(MSC_E_INVALID, "graph: --output cannot be used with --json, --prototxt, "
                                        "--placement, --sites, --channels or --weights");
     }
-    if (length <= n || strcmp(v->output + length - n, SAVED_ENDING) != 0) {
-        return MSC_FAIL(MSC_E_INVALID,
-                        "graph: --output is \"%s\", expected a name ending in " SAVED_ENDING,
-                        v->output);
-    }
-    return MSC_OK;
-}
-
-// Writes FILE.json and FILE.safetensors.
-static enum msc_status save_graph(const struct msc_graph *g, const struct graph_values *v,
-                                  struct msc_arena *arena) {
-    size_t length = strlen(v->output) - strlen(SAVED_ENDING);
-    const char *stem = msc_arena_printf(arena, "%.*s", (int)length, v->output);
-    return stem ? msc_graph_save(g, stem) : MSC_FAIL(MSC_E_NOMEM, "out of memory");
+    return msc_graph_can_save(v->output)
+               ? MSC_OK
+               : MSC_FAIL(MSC_E_INVALID,
+                          "graph: --output is \"%s\", expected a name ending in .msc or .json",
+                          v->output);
 }
 
 // An existing file of weights may be replaced only together with the graph next to it.
@@ -361,16 +350,16 @@ static enum msc_status print_graph(const struct msc_graph *g, const struct msc_c
 }
 
 // Weights may be missing if the graph is only printed.
-static enum msc_status cmd_graph_load(struct msc_graph **out, bool *is_bound,
-                                      const struct msc_binding bindings[], size_t n,
-                                      const struct msc_cli_call *call,
-                                      const struct graph_values *v) {
+static enum msc_status load_with(struct msc_graph **out, bool *is_bound,
+                                 const struct msc_binding bindings[], size_t n,
+                                 const struct msc_cli_call *call, const struct graph_values *v,
+                                 struct msc_operators *operators) {
     bool has_weights = true;
     if (n > 0 || v->placement || v->sites || v->channels || v->output) {
-        return msc_graph_load_bound(out, is_bound, v->model, bindings, n);
+        return msc_graph_load_bound(out, is_bound, v->model, bindings, n, operators);
     }
     *is_bound = false;
-    MSC_TRY(msc_graph_load_form(out, &has_weights, v->model));
+    MSC_TRY(msc_graph_load_form(out, &has_weights, v->model, operators));
     if (!has_weights) {
         msc_log(&call->console->log, MSC_LOG_WARNING,
                 "%s: there is no .safetensors file of this name next to it, so the graph has no "
@@ -379,6 +368,17 @@ static enum msc_status cmd_graph_load(struct msc_graph **out, bool *is_bound,
                 v->model);
     }
     return MSC_OK;
+}
+
+static enum msc_status cmd_graph_load(struct msc_graph **out, bool *is_bound,
+                                      const struct msc_binding bindings[], size_t n,
+                                      const struct msc_cli_call *call,
+                                      const struct graph_values *v) {
+    struct msc_operators *operators;
+    MSC_TRY(msc_operators_open(&operators, v->common.operators.items, v->common.operators.n));
+    enum msc_status status = load_with(out, is_bound, bindings, n, call, v, operators);
+    msc_operators_close(operators);
+    return status;
 }
 
 static enum msc_status run_graph(const struct msc_cli_call *call, const struct graph_values *v) {
@@ -402,7 +402,7 @@ static enum msc_status run_graph(const struct msc_cli_call *call, const struct g
     if (n > 0) {
         MSC_TRY_OUT(msc_graph_bind_open(&bound, g, bindings, n));
     }
-    status = v->output ? save_graph(bound ? bound : g, v, call->arena)
+    status = v->output ? msc_graph_save(bound ? bound : g, v->output)
                        : print_graph(bound ? bound : g, call, v);
 out:
     msc_graph_destroy(bound);
@@ -423,12 +423,13 @@ const struct msc_cli_command msc_cmd_graph = {
     .description = "With --json the MSCGraph, sites, channels, weights or placement are JSON. A "
                    "placement needs a value for every symbol; the number of samples is 1 by "
                    "default. In a long name * replaces the middle; include, exclude and fix of a "
-                   "configuration accept such names. --json prints names in full. MSCGraph JSON "
-                   "without its .safetensors file is printed without weights.",
+                   "configuration accept such names. --json prints names in full. MSCGraph "
+                   "without its .safetensors file is printed without weights. The printed form can "
+                   "be read back from a file that ends in .msc.",
     .examples = "  mscgym graph digits.onnx --sites\n"
                 "  mscgym graph digits.onnx --prototxt > digits.prototxt\n"
                 "  mscgym graph digits.onnx --placement --bind N=64\n"
-                "  mscgym graph digits.onnx -o digits.json\n",
+                "  mscgym graph digits.onnx -o digits.msc\n",
     .options = options,
     .uses_models = true,
     .values_size = sizeof(struct graph_values),

@@ -16,7 +16,7 @@
 
 struct quantize_values {
     struct msc_cli_common common;
-    const char *model, *inputs, *labels, *output, *target, *sites, *effort;
+    const char *model, *inputs, *labels, *output, *save_strategy, *target, *sites, *effort;
     int64_t n_float;
     struct msc_cli_list loss_tensors, outputs, exclude;
     int64_t batch;
@@ -29,7 +29,7 @@ static const struct msc_cli_option options[] = {
     {.name = "MODEL",
      .type = MSC_CLI_TEXT,
      .values = MSC_CLI_FILES,
-     .help = "ONNX or MSCGraph JSON",
+     .help = "ONNX, or MSCGraph as text or JSON",
      .offset = QUANTIZE(model),
      .is_positional = true,
      .is_required = true},
@@ -48,6 +48,13 @@ static const struct msc_cli_option options[] = {
      .values = MSC_CLI_FILES,
      .help = "ONNX file to write",
      .offset = QUANTIZE(output)},
+    {.name = "save-strategy",
+     .argument = "FILE",
+     .type = MSC_CLI_TEXT,
+     .values = MSC_CLI_FILES,
+     .help = "also write the plan as a strategy file",
+     .details = "`mscgym run` and `mscgym export` compress the model again by this file.",
+     .offset = QUANTIZE(save_strategy)},
     {.name = "labels",
      .argument = "FILE",
      .type = MSC_CLI_TEXT,
@@ -349,6 +356,7 @@ static enum msc_status quantize_model(cJSON **report, const struct msc_cli_call 
                                   .inputs = v->inputs,
                                   .labels = v->labels,
                                   .output = v->output,
+                                  .save_strategy = v->save_strategy,
                                   .target = v->target,
                                   .sites = v->sites,
                                   .effort = v->effort,
@@ -365,6 +373,7 @@ static enum msc_status quantize_model(cJSON **report, const struct msc_cli_call 
         o.has_accuracy_drop = true;
     }
     MSC_TRY(msc_cli_fill_options(&o.host, call, &v->common));
+    msc_worker_stop_at_once();
     MSC_TRY(msc_worker_open(&worker, &cancel));
     o.host.cancel = &cancel;
     o.host.measuring = show_measuring;
@@ -398,8 +407,9 @@ const struct msc_cli_command msc_cmd_quantize = {
         "floats from 8-bit weights. Then adjusts the weights to the quantised inputs; --effort "
         "best "
         "also adjusts wide weights. With --effort fast, only finds ranges and corrects biases. If "
-        "the target's runtime is installed, the table also shows its result. Only the output file "
-        "is written. NAMES and PATTERNS are separated by commas or are a JSON list; these options "
+        "the target's runtime is installed, the table also shows its result. No other "
+        "file is written. NAMES and PATTERNS are separated by commas or are a JSON list; these "
+        "options "
         "may be repeated. `mscgym graph MODEL` prints the names.",
     .examples = "  mscgym quantize model.onnx --inputs inputs.npz -o small.onnx\n"
                 "  mscgym quantize model.onnx --inputs inputs.npz -o small.onnx --target openvino\n"

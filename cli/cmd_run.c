@@ -8,6 +8,7 @@
 #include "data/safetensors.h"
 #include "model/collect.h"
 #include "model/output.h"
+#include "model/pieces.h"
 #include "model/strategies.h"
 #include "pipeline/subject.h"
 
@@ -15,7 +16,7 @@
 
 struct run_values {
     struct msc_cli_common common;
-    const char *model, *output, *strategy, *dataset;
+    const char *model, *output, *strategy, *dataset, *keep;
     struct msc_cli_list inputs, states, tensors;
     int64_t repeat, samples;
     bool allow_plugins;
@@ -27,7 +28,8 @@ static const struct msc_cli_option options[] = {
     {.name = "MODEL",
      .type = MSC_CLI_TEXT,
      .values = MSC_CLI_FILES,
-     .help = "ONNX or MSCGraph JSON; with --inputs also RECORD or CONFIG:STAGE",
+     .help = "ONNX, or MSCGraph as text or JSON; with --inputs also RECORD, CONFIG:STAGE or the "
+             "manifest of mscgym split",
      .offset = RUN(model),
      .is_positional = true,
      .is_required = true},
@@ -89,8 +91,14 @@ static const struct msc_cli_option options[] = {
      .offset = RUN(repeat)},
     {.name = "allow-plugins",
      .type = MSC_CLI_FLAG,
-     .help = "trust records: libraries and programs that they name may run",
+     .help = "trust records and manifests: libraries and programs that they name may run",
      .offset = RUN(allow_plugins)},
+    {.name = "keep",
+     .argument = "FOLDER",
+     .type = MSC_CLI_TEXT,
+     .values = MSC_CLI_FOLDERS,
+     .help = "for a manifest: write each piece's inputs as NAME.npz, samples for its search",
+     .offset = RUN(keep)},
     {0},
 };
 
@@ -534,9 +542,40 @@ out:
     return status;
 }
 
+// ---- Pieces -----------------------------------------------------------------------------------
+
+static enum msc_status run_pieces(const struct msc_cli_call *call, const struct run_values *v) {
+    struct msc_model_options o = MSC_MODEL_OPTIONS_INIT;
+    struct msc_pieces *pieces = NULL;
+    struct msc_pieces_run run = {.inputs = v->dataset,
+                                 .output = v->output,
+                                 .keep = v->keep,
+                                 .allow_plugins = v->allow_plugins,
+                                 .options = &o};
+    if (!v->dataset || v->strategy || v->states.n > 0 || v->tensors.n > 0 || v->samples >= 0) {
+        return MSC_FAIL(MSC_E_INVALID, "run: a manifest needs --inputs FILE and --output FILE, and "
+                                       "takes no --strategy, --state, --tensor or --samples");
+    }
+    MSC_TRY(check_collect(v));
+    MSC_TRY(msc_cli_fill_model_options(&o, call, &v->common));
+    MSC_TRY(msc_pieces_load(&pieces, v->model));
+    enum msc_status status = msc_pieces_run(pieces, &run);
+    msc_pieces_close(pieces);
+    return status;
+}
+
+static enum msc_status run_any(const struct msc_cli_call *call, const struct run_values *v) {
+    if (msc_pieces_is_manifest(v->model)) {
+        return run_pieces(call, v);
+    }
+    if (v->keep) {
+        return MSC_FAIL(MSC_E_INVALID, "run: --keep needs a manifest of mscgym split");
+    }
+    return v->dataset ? collect_model(call, v) : run_model(call, v);
+}
+
 static int cmd_run(const struct msc_cli_call *call, void *payload) {
-    const struct run_values *v = payload;
-    enum msc_status status = v->dataset ? collect_model(call, v) : run_model(call, v);
+    enum msc_status status = run_any(call, payload);
     return status == MSC_OK ? MSC_CLI_OK : msc_cli_fail(call, status);
 }
 

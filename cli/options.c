@@ -99,6 +99,14 @@ const struct msc_cli_option msc_cli_model_options[] = {
      .help = "set a symbolic dimension, or an input that decides shapes or branches; may be "
              "repeated",
      .offset = COMMON(bind)},
+    {.name = "operators",
+     .argument = "FILE",
+     .type = MSC_CLI_LIST,
+     .values = MSC_CLI_FILES,
+     .help = "compute operators that mscgym lacks by this plug-in: a library (.so), a Python file "
+             "(.py) or a program; may be repeated",
+     .details = "docs/operators.md describes plug-ins.",
+     .offset = COMMON(operators)},
     {0},
 };
 

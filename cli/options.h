@@ -78,6 +78,7 @@ struct msc_cli_common {
     int64_t threads;
     uint64_t memory_bytes;
     struct msc_cli_list bind;
+    struct msc_cli_list operators; // paths of plug-ins
 };
 
 // Levels of instructions that --isa takes, for completion.

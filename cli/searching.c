@@ -25,6 +25,8 @@ enum msc_status msc_cli_fill_options(struct msc_processor_options *out,
     out->isa = common->isa;
     out->n_threads = common->threads > 0 ? (int)common->threads : 0;
     out->memory_bytes = common->memory_bytes;
+    out->plugins = common->operators.items;
+    out->n_plugins = common->operators.n;
     out->log = &call->console->log;
     out->has_log_level = common->log_level >= 0;
     out->log_level = out->has_log_level ? msc_log_level_at((size_t)common->log_level) : 0;
@@ -39,6 +41,8 @@ enum msc_status msc_cli_fill_model_options(struct msc_model_options *out,
     out->device = common->device ? common->device : out->device;
     out->n_threads = common->threads > 0 ? (int)common->threads : 0;
     out->memory_bytes = common->memory_bytes;
+    out->plugins = common->operators.items;
+    out->n_plugins = common->operators.n;
     out->log = &call->console->log;
     return msc_cli_bindings(&out->bindings, &out->n_bindings, &common->bind, call->arena);
 }

@@ -17,6 +17,7 @@ set(public_headers
     checks/verify.h
     config/config.h
     data/array.h
+    data/array_codes.h
     data/array_file.h
     data/dataset.h
     data/dtype.h
@@ -33,14 +34,17 @@ set(public_headers
     graph/channels.h
     graph/cost.h
     graph/edit.h
+    graph/external.h
     graph/graph.h
     graph/notes.h
     graph/onnx/load.h
     graph/onnx/onnx.h
     graph/op.h
     graph/op_attrs.h
+    graph/operators.h
     graph/ops.def
     graph/passes/bind.h
+    graph/passes/extract.h
     graph/passes/prune.h
     graph/quant.h
     graph/site.h
@@ -54,6 +58,8 @@ set(public_headers
     model/collect.h
     model/export.h
     model/model.h
+    model/operators.h
+    model/pieces.h
     model/program_id.h
     model/strategies.h
     model/track.h

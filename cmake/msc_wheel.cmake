@@ -25,7 +25,7 @@ install(FILES "${MSC_CJSON_INCLUDE_DIR}/cjson/cJSON.h" DESTINATION mscgym/includ
 
 foreach(folder examples python/examples)
     install(DIRECTORY "${PROJECT_SOURCE_DIR}/${folder}/" DESTINATION mscgym/share/examples
-        FILES_MATCHING PATTERN "*.c" PATTERN "*.json" PATTERN "*.md" PATTERN "*.np[yz]" PATTERN "*.onnx" PATTERN "*.py"
-            PATTERN "*.yaml" PATTERN "CMakeLists.txt"
+        FILES_MATCHING PATTERN "*.c" PATTERN "*.ipynb" PATTERN "*.json" PATTERN "*.md" PATTERN "*.np[yz]"
+            PATTERN "*.onnx" PATTERN "*.py" PATTERN "*.yaml" PATTERN "CMakeLists.txt"
         PATTERN msc_workspace EXCLUDE PATTERN __pycache__ EXCLUDE PATTERN build EXCLUDE)
 endforeach()

@@ -30,6 +30,34 @@ static enum msc_status read_bindings(struct msc_config *c, const cJSON *object) 
     return MSC_OK;
 }
 
+static enum msc_status read_operators(struct msc_config *c, const cJSON *list) {
+    const cJSON *item = NULL;
+    if (list && !cJSON_IsArray(list)) {
+        return MSC_FAIL(MSC_E_INVALID, "%s: operators: expected a list such as [\"./ops.so\"]",
+                        c->path);
+    }
+    size_t n = list ? (size_t)cJSON_GetArraySize(list) : 0;
+    const char **paths = msc_arena_array(&c->arena, n + 1, sizeof paths[0]);
+    MSC_TRY(MSC_ALLOCATED(paths));
+    c->operators = paths;
+    c->names_code = c->names_code || n > 0;
+    if (n > 0 && c->code != MSC_CONFIG_CODE_ALLOWED) {
+        return MSC_FAIL(MSC_E_STATE,
+                        "%s: operators: the file names plug-ins, which may do anything; if you "
+                        "trust it, add --allow-plugins",
+                        c->path);
+    }
+    cJSON_ArrayForEach(item, list) {
+        if (!cJSON_IsString(item) || item->valuestring[0] == '\0') {
+            return MSC_FAIL(MSC_E_INVALID, "%s: operators: expected paths of plug-ins", c->path);
+        }
+        const char **path = &paths[c->n_operators++];
+        *path = item->valuestring;
+        MSC_TRY(MSC_ALLOCATED(msc_config__join(c, path, c->folder)));
+    }
+    return MSC_OK;
+}
+
 static enum msc_status read_baseline(struct msc_config *c, const cJSON *object) {
     struct msc_config_check_outer outer;
     struct msc_config_check check;
@@ -74,6 +102,7 @@ static enum msc_status config_read_all(struct msc_config *c) {
     c->device = top.device;
     MSC_TRY(read_paths(c, &top));
     MSC_TRY(read_bindings(c, top.bind));
+    MSC_TRY(read_operators(c, top.operators));
     c->outputs = top.outputs;
     MSC_TRY(read_baseline(c, top.baseline));
     MSC_TRY(read_profile(c, top.profile));

@@ -126,7 +126,9 @@ struct msc_config {
     const char *model; // NULL: none
     size_t n_bindings;
     struct msc_binding *bindings;
-    const struct cJSON *outputs; // member of `json`: default outputs of searches; NULL: none
+    size_t n_operators;
+    const char *const *operators; // paths of plug-ins for external joints (model/operators.h)
+    const struct cJSON *outputs;  // member of `json`: default outputs of searches; NULL: none
     struct msc_config_dataset dataset;
     double atol, rtol;      // tolerances of the baseline stage
     int64_t profile_repeat; // runs in the stage `profile`; 0: no such stage

@@ -16,7 +16,7 @@ struct msc_config_top {
     const char *workspace, *log_file, *device, *model;
     int verbose;
     double log_seconds;
-    const cJSON *bind, *outputs, *dataset, *baseline, *profile, *gym;
+    const cJSON *bind, *operators, *outputs, *dataset, *baseline, *profile, *gym;
     const cJSON *prune, *quantize, *joint;
     const cJSON *prepare, *parse, *optimize, *distill, *track, *compile, *export_model;
 };

@@ -2,6 +2,8 @@
 // `export`, and the groups `optimize` and `compile`.
 #include "config/config_internal.h"
 
+#include "graph/graph.h"
+
 #include <string.h>
 
 struct msc_config_parse {
@@ -29,8 +31,8 @@ const struct msc_param msc_config__prepare_params[] = {{0}};
 
 const struct msc_param msc_config__parse_params[] = {
     {.name = "graph",
-     .help = "file in the workspace for the model as MSCGraph JSON, with a .safetensors file next "
-             "to it",
+     .help = "file in the workspace for the model as MSCGraph, as text (.msc) or JSON, with a "
+             ".safetensors file next to it",
      .offset = offsetof(struct msc_config_parse, graph),
      .type = MSC_PARAM_TEXT},
     {0},
@@ -150,9 +152,9 @@ enum msc_status msc_config__read_stages(struct msc_config *c, const struct msc_c
     s->track_samples = track.samples;
     s->track_file = track.file;
     s->model_file = export_model.model;
-    size_t length = s->graph_file ? strlen(s->graph_file) : 0;
-    if (s->graph_file && (length < 6 || strcmp(s->graph_file + length - 5, ".json") != 0)) {
-        return MSC_FAIL(MSC_E_INVALID, "%s: parse: graph: expected a file name that ends in .json",
+    if (s->graph_file && !msc_graph_can_save(s->graph_file)) {
+        return MSC_FAIL(MSC_E_INVALID,
+                        "%s: parse: graph: expected a file name that ends in .msc or .json",
                         c->path);
     }
     MSC_TRY(stage_path(c, &s->graph_file, "parse"));

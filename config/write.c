@@ -187,6 +187,23 @@ static enum msc_status find_list(struct writer *w, cJSON **list, cJSON *top,
     return MSC_OK;
 }
 
+static enum msc_status write_operators(struct writer *w, cJSON *top) {
+    const struct msc_config *c = w->config;
+    if (c->n_operators == 0) {
+        return MSC_OK;
+    }
+    cJSON *list = cJSON_CreateArray();
+    MSC_TRY(msc_json_add(top, "operators", list));
+    for (size_t i = 0; i < c->n_operators; i++) {
+        const char *path = NULL;
+        MSC_TRY(relative_to_folder(w, &path, c->operators[i], w->folder));
+        cJSON *text = cJSON_CreateString(path);
+        MSC_TRY(MSC_ALLOCATED(text));
+        cJSON_AddItemToArray(list, text);
+    }
+    return MSC_OK;
+}
+
 static enum msc_status write_top(struct writer *w, cJSON *top) {
     const struct msc_config *c = w->config;
     MSC_TRY(config_add_path(w, top, "workspace", c->workspace, w->folder));
@@ -201,6 +218,7 @@ static enum msc_status write_top(struct writer *w, cJSON *top) {
     for (size_t i = 0; i < c->n_bindings; i++) {
         MSC_TRY(msc_json_add_number(bind, c->bindings[i].symbol, (double)c->bindings[i].value));
     }
+    MSC_TRY(write_operators(w, top));
     MSC_TRY(write_dataset(w, top));
     cJSON *baseline = add_object(top, "baseline");
     cJSON *check = baseline ? add_object(baseline, "check_config") : NULL;

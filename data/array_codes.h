@@ -6,6 +6,8 @@
 
 #include "data/array.h"
 
+MSC_PUBLIC_BEGIN
+
 struct msc_array_codes {
     int32_t low, high;                   // smallest and largest code
     int axis;                            // axis of the scales, if there are several
@@ -18,5 +20,7 @@ struct msc_array_codes {
 enum msc_status msc_array_set_codes(struct msc_array *array, const struct msc_array_codes *codes);
 // NULL if the array has no codes.
 const struct msc_array_codes *msc_array_codes_of(const struct msc_array *array);
+
+MSC_PUBLIC_END
 
 #endif

@@ -3,6 +3,7 @@
 #include "base/file.h"
 #include "base/scratch.h"
 #include "data/npy.h"
+#include "data/safetensors.h"
 
 static enum msc_status make_path(const char **out, struct msc_arena *arena, const char *folder,
                                  const char *name) {
@@ -14,7 +15,8 @@ static enum msc_status write_outputs(const char *path, const struct msc_metric_c
     struct msc_array_list list = {0};
     enum msc_status status = msc_distill_outputs(c->distill, c->edits, &list);
     if (status == MSC_OK) {
-        status = msc_npz_save(path, &list);
+        status = c->command->program ? msc_safetensors_save(path, &list, NULL, 0)
+                                     : msc_npz_save(path, &list);
     }
     msc_array_list_finish(&list);
     return status;
@@ -32,7 +34,8 @@ enum msc_status msc_metric_command_run(double *out, const struct msc_metric_comm
         MSC_TRY_OUT(c->save(files.model, c->payload));
     }
     if (msc_command_wants(c->command, "{outputs}")) {
-        MSC_TRY_OUT(make_path(&files.outputs, &arena, scratch.path, "outputs.npz"));
+        const char *name = c->command->program ? "outputs.safetensors" : "outputs.npz";
+        MSC_TRY_OUT(make_path(&files.outputs, &arena, scratch.path, name));
         MSC_TRY_OUT(write_outputs(files.outputs, c));
     }
     status = msc_command_run(out, c->command, &files, host->folder, host->cancel, 2);

@@ -314,19 +314,12 @@ static enum msc_status add_attribute(struct assembly *a, const struct msc_op_rol
     return MSC_OK;
 }
 
-// The axis letters that the role defines for a weight without a layout.
-static const char *role_layout(const struct assembly *a, const struct msc_op_role *role) {
-    if (role->length == 6 && strncmp(role->name, "weight", 6) == 0) {
-        const char *layout = find_attr(a, "kernel_layout");
-        const struct msc_op_attr *row = msc_op_attr_find(a->from->op, "kernel_layout");
-        return layout[0] == '\0' && row != NULL ? row->value : layout;
-    }
-    return strncmp(role->name, "indices", 7) == 0 ? "" : "O";
-}
-
 static enum msc_status add_weight(struct assembly *a, const struct msc_op_role *role,
                                   struct msc_value *v) {
-    const char *layout = v->layout[0] != '\0' ? v->layout : role_layout(a, role);
+    const char *layout = v->layout[0] != '\0'
+                             ? v->layout
+                             : msc_graph__role_layout(a->from->op, a->attrs, a->n_attrs, role->name,
+                                                      (size_t)role->length);
     struct msc_weight_spec *weight = &a->weights[a->n_weights++];
     weight->role = msc_arena_strndup(&a->b->arena, role->name, (size_t)role->length);
     MSC_TRY(MSC_ALLOCATED(weight->role));

@@ -78,7 +78,7 @@ struct msc_joint {
     int32_t n_weights;
     const struct msc_weight *weights; // in the order of the operator's roles
     int32_t n_attrs;
-    const struct msc_attr *attrs; // sorted by key
+    const struct msc_attr *attrs; // sorted by key, unless the notes keep the file's order
     int32_t n_parents;
     const int32_t *parents; // joint ids, each once, in order of first use
     int32_t n_children;
@@ -242,13 +242,15 @@ int msc_joint_operand(const struct msc_joint *j, const char *role);
 // True if names, types, shapes, attributes, connections and, if requested, weights' elements are
 // equal.
 bool msc_graph_equal(const struct msc_graph *a, const struct msc_graph *b, bool with_data);
-// covers everything except weights' elements
+// Covers everything except weights' elements, notes, the order of attributes, and the plug-ins that
+// compute external joints.
 struct msc_hash msc_graph_hash(const struct msc_graph *g);
 struct msc_hash msc_graph_weights_hash(const struct msc_graph *g); // names and elements of weights
 
 // Text forms (graph/print.c, graph/json_write.c, graph/prototxt.c). They are byte for byte what MSC
-// writes, except that attributes are sorted by key. The printed form is safe to show on a terminal,
-// whatever the names contain (base/shown.h).
+// writes, except that attributes are sorted by key. The printed form and the JSON form also have
+// what MSC leaves out, so both read back as the same graph. The printed form is safe to show on a
+// terminal, whatever the names contain (base/shown.h); docs/text-form.md describes it.
 void msc_graph_print(const struct msc_graph *g, struct msc_str *out);
 void msc_joint_print(const struct msc_graph *g, int32_t joint, struct msc_str *out);
 void msc_tensor_print(const struct msc_graph *g, int32_t tensor, struct msc_str *out);
@@ -257,9 +259,11 @@ void msc_graph_write_prototxt(const struct msc_graph *g, struct msc_str *out);
 // Describes inputs and outputs, and counts joints by operator: {"inputs": [...], "outputs": [...],
 // "nodes": {"total": n, ...}}. *out is owned by the caller.
 enum msc_status msc_graph_inspect(const struct msc_graph *g, struct cJSON **out);
-// Reads the JSON form. `weights` (may be NULL) holds the weights' elements by name. Error messages
-// call the text `name`. *out is owned by the caller.
+// Read the JSON form and the printed form. `weights` (may be NULL) holds the weights' elements by
+// name. Error messages call the text `name`. *out is owned by the caller.
 enum msc_status msc_graph_read_json(struct msc_graph **out, const char *text, size_t length,
+                                    const char *name, const struct msc_array_list *weights);
+enum msc_status msc_graph_read_text(struct msc_graph **out, const char *text, size_t length,
                                     const char *name, const struct msc_array_list *weights);
 
 // A symbol and the length that it is bound to (graph/passes/bind.h).
@@ -279,8 +283,11 @@ enum msc_status msc_graph_bindables(const char *const **out, size_t *n, const st
 // `place`, suggests a similar name and lists all names.
 enum msc_status msc_graph_fail_binding(const struct msc_graph *g, const char *place,
                                        const char *symbol);
-// Writes PATH.json and PATH.safetensors.
+// Writes the text form if `path` ends in .msc, else the JSON form (.json, which is appended if it
+// is missing). The weights are written next to it, in a .safetensors of the same name.
 enum msc_status msc_graph_save(const struct msc_graph *g, const char *path);
+// True if the path names a file in one of these forms: it ends in .msc or .json.
+bool msc_graph_can_save(const char *path);
 
 MSC_PUBLIC_END
 

@@ -123,11 +123,12 @@ enum msc_status msc_graph__set_outputs(struct msc_graph *g, int32_t n, const int
     return MSC_OK;
 }
 
-// Gives an output without an alias a default alias: the name of its joint if the joint has only one
-// output, else the tensor's name with '_' in place of ':'.
-static enum msc_status default_alias(struct msc_graph *g, int32_t tensor) {
+enum msc_status msc_graph__default_alias(struct msc_graph *g, int32_t tensor) {
     const struct msc_tensor *t = &g->tensors[tensor]->tensor;
     const struct msc_joint *j = &g->joints[t->producer]->joint;
+    if (t->alias[0] != '\0') {
+        return MSC_OK;
+    }
     if (j->n_outputs == 1) {
         return msc_graph_set_alias(g, tensor, j->name);
     }
@@ -142,9 +143,7 @@ static enum msc_status default_alias(struct msc_graph *g, int32_t tensor) {
 enum msc_status msc_graph_set_outputs(struct msc_graph *g, int32_t n, const int32_t tensors[]) {
     MSC_TRY(msc_graph__set_outputs(g, n, tensors));
     for (int32_t i = 0; i < n; i++) {
-        if (g->tensors[g->outputs[i]]->tensor.alias[0] == '\0') {
-            MSC_TRY(default_alias(g, g->outputs[i]));
-        }
+        MSC_TRY(msc_graph__default_alias(g, g->outputs[i]));
     }
     return MSC_OK;
 }

@@ -1,5 +1,6 @@
 // Creates and destroys graphs, and adds tensors.
 #include "graph/graph_internal.h"
+#include "graph/operators_internal.h"
 
 #include <assert.h>
 #include <string.h>
@@ -13,6 +14,13 @@ enum msc_status msc_graph_create(struct msc_graph **out, const char *name) {
         return MSC_FAIL(MSC_E_NOMEM, "graph '%s': out of memory", name);
     }
     *out = g;
+    return MSC_OK;
+}
+
+enum msc_status msc_graph__create_like(struct msc_graph **out, const char *name,
+                                       const struct msc_graph *from) {
+    MSC_TRY(msc_graph_create(out, name));
+    (*out)->operators = msc_operators_retain(from->operators);
     return MSC_OK;
 }
 
@@ -31,6 +39,7 @@ void msc_graph_destroy(struct msc_graph *g) {
     }
     msc_free(g->bodies);
     msc_graph_destroy(g->own);
+    msc_operators_release(g->operators);
     for (int32_t i = 0; i < g->n_tensors; i++) {
         msc_array_release((struct msc_array *)g->tensors[i]->tensor.data);
     }

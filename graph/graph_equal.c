@@ -1,6 +1,7 @@
 // Equality and content hashes of graphs. Both cover names, types, shapes, attributes and
 // connections. Ids depend only on the structure, so they are compared directly.
 #include "graph/graph_internal.h"
+#include "graph/operators_internal.h"
 
 #include <string.h>
 
@@ -112,11 +113,25 @@ static struct msc_hash add_ids(struct msc_hash h, int32_t n, const int32_t ids[]
     return h;
 }
 
+// The attribute whose key is the next one after `key`; the first one if `key` is NULL.
+static const struct msc_attr *next_attr(int32_t n, const struct msc_attr attrs[], const char *key) {
+    const struct msc_attr *next = NULL;
+    for (int32_t i = 0; i < n; i++) {
+        bool is_after = key == NULL || strcmp(attrs[i].key, key) > 0;
+        if (is_after && (next == NULL || strcmp(attrs[i].key, next->key) < 0)) {
+            next = &attrs[i];
+        }
+    }
+    return next;
+}
+
+// Adds attributes in the order of their keys.
 static struct msc_hash add_attrs(struct msc_hash h, int32_t n, const struct msc_attr attrs[]) {
     h = msc_hash_add_u64(h, (uint64_t)n);
-    for (int32_t i = 0; i < n; i++) {
-        h = msc_hash_add_text(h, attrs[i].key);
-        h = msc_hash_add_text(h, attrs[i].value);
+    const struct msc_attr *attr = next_attr(n, attrs, NULL);
+    for (; attr != NULL; attr = next_attr(n, attrs, attr->key)) {
+        h = msc_hash_add_text(h, attr->key);
+        h = msc_hash_add_text(h, attr->value);
     }
     return h;
 }
@@ -160,7 +175,9 @@ struct msc_hash msc_graph_hash(const struct msc_graph *g) {
         h = add_tensor(h, &g->tensors[i]->tensor);
     }
     h = add_ids(h, g->n_inputs, g->inputs);
-    return add_ids(h, g->n_outputs, g->outputs);
+    h = add_ids(h, g->n_outputs, g->outputs);
+    struct msc_hash plugins = msc_operators__identity(g);
+    return msc_hash_equal(plugins, (struct msc_hash){0}) ? h : msc_hash_combine(h, plugins);
 }
 
 struct msc_hash msc_graph_weights_hash(const struct msc_graph *g) {

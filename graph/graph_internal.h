@@ -15,6 +15,9 @@
 #include "graph/infer.h"
 #include "graph/notes.h"
 
+struct msc_array_list;
+struct msc_operators;
+
 // Maps names to ids. Keys are borrowed. A key may be added again with another id, which replaces
 // the earlier id.
 struct msc_graph_names {
@@ -70,8 +73,9 @@ struct msc_graph {
     const int32_t *entries, *exits; // joint ids; in the arena, set by finalize
     int32_t n_entries, n_exits;
     struct msc_graph_names joint_names, tensor_names, aliases, prim_names;
-    struct msc_graph_notes notes; // its texts are in the arena
-    struct msc_graph *own;        // wide graphs (graph/wide.h): the graph in the model's own types
+    struct msc_graph_notes notes;    // its texts are in the arena
+    struct msc_operators *operators; // plug-ins that compute external joints, or NULL
+    struct msc_graph *own; // wide graphs (graph/wide.h): the graph in the model's own types
     bool is_final;
     int n_references;          // references beyond the first; changed atomically
     struct msc_graph **bodies; // references to the bodies of all joints, including dead ones
@@ -94,6 +98,9 @@ enum msc_status msc_graph__add_prim(int32_t *out, struct msc_graph *g, const cha
 void msc_graph__infer_tensor(struct msc_infer_tensor *out, const struct msc_graph *g,
                              int32_t tensor);
 
+// Creates an empty graph that has the plug-ins of `from`.
+enum msc_status msc_graph__create_like(struct msc_graph **out, const char *name,
+                                       const struct msc_graph *from);
 // Adds a tensor and copies its strings. Checks its shape and that its name is free. Does not retain
 // its data.
 enum msc_status msc_graph__add_tensor(int32_t *out, struct msc_graph *g,
@@ -115,6 +122,14 @@ const struct msc_attr *msc_graph__find_attr(const struct msc_attr attrs[], int32
 // the result is false, because the next input may provide the parameter.
 bool msc_graph__is_given_as_attr(const struct msc_attr attrs[], int32_t n,
                                  const struct msc_op_role *role);
+// The axis letters of a weight with this role (`length` characters), if the model does not name
+// them; "" if the role defines none. `attrs` are those of the joint.
+const char *msc_graph__role_layout(enum msc_op op, const struct msc_attr attrs[], int32_t n,
+                                   const char *role, size_t length);
+// Visits the joint's inputs in order. Readers of a file assign the inputs to the roles in order, so
+// an absent operand before another input is visited, too, as MSC_NO_ID.
+void msc_graph__visit_inputs(const struct msc_graph *g, const struct msc_joint *j,
+                             void (*visit)(void *payload, int32_t tensor), void *payload);
 enum msc_status msc_graph__push_joint(struct msc_graph *g, struct msc_graph_joint *joint);
 // Rebuilds the lists of a joint's inputs and weights from its operands.
 void msc_graph__refresh_joint(const struct msc_graph *g, struct msc_graph_joint *joint);
@@ -128,6 +143,9 @@ enum msc_status msc_graph__add_empty_weight(int32_t *out, struct msc_graph *g,
                                             const struct msc_tensor *tensor);
 // Like msc_graph_set_outputs, but without default aliases.
 enum msc_status msc_graph__set_outputs(struct msc_graph *g, int32_t n, const int32_t tensors[]);
+// Gives an output without an alias a default alias: the name of its joint if the joint has only one
+// output, else the tensor's name with '_' in place of ':'.
+enum msc_status msc_graph__default_alias(struct msc_graph *g, int32_t tensor);
 // The default scope, which is not printed: "" for inputs and constants, else "block".
 const char *msc_graph__default_scope(enum msc_op op);
 // The first function appends `text` to a prototxt, in quotes with C escapes. The second appends a
@@ -139,6 +157,17 @@ void msc_graph__prototxt_line(struct msc_str *out, const char *indent, const cha
 // begins with `prefix`, the prefix of the enclosing graph. NULL if out of memory.
 const char *msc_graph__body_prefix(struct msc_arena *arena, const char *prefix, enum msc_op op,
                                    const char *joint, int32_t which);
+// Lists the weights of a graph and of its bodies under the names that they have in a weights file.
+// MSC_E_STATE if a weight has no elements.
+enum msc_status msc_graph__list_weights(struct msc_array_list *list, struct msc_arena *arena,
+                                        const struct msc_graph *g, const char *prefix);
+// Like msc_graph_read_json and msc_graph_read_text, for a graph with plug-ins (may be NULL).
+enum msc_status msc_graph__read_json(struct msc_graph **out, const char *text, size_t length,
+                                     const char *name, const struct msc_array_list *weights,
+                                     struct msc_operators *operators);
+enum msc_status msc_graph__read_text(struct msc_graph **out, const char *text, size_t length,
+                                     const char *name, const struct msc_array_list *weights,
+                                     struct msc_operators *operators);
 // The joint or tensor with this name, unless it is dead; else MSC_NO_ID. Tensors are found by name
 // only, not by alias.
 int32_t msc_graph__live_joint(const struct msc_graph *g, const char *name);

@@ -29,7 +29,19 @@ static int compare_attrs(const void *a, const void *b) {
     return strcmp(((const struct msc_attr *)a)->key, ((const struct msc_attr *)b)->key);
 }
 
-// Copies the given attributes, adds defaults for missing ones, and sorts by key.
+static enum msc_status check_keys(const struct msc_joint *joint, const struct msc_attr sorted[],
+                                  int32_t n) {
+    for (int32_t i = 1; i < n; i++) {
+        if (strcmp(sorted[i - 1].key, sorted[i].key) == 0) {
+            return MSC_FAIL(MSC_E_INVALID, "joint '%s': attribute %s is given twice", joint->name,
+                            sorted[i].key);
+        }
+    }
+    return MSC_OK;
+}
+
+// Copies the given attributes, adds defaults for missing ones, and sorts by key unless the graph
+// keeps the given order.
 static enum msc_status complete_attrs(struct msc_joint *joint, struct msc_graph *g,
                                       const struct msc_joint_spec *spec) {
     int n_defaults;
@@ -58,16 +70,15 @@ static enum msc_status complete_attrs(struct msc_joint *joint, struct msc_graph 
             attrs[n++] = (struct msc_attr){key, defaults[i].value};
         }
     }
-    qsort(attrs, (size_t)n, sizeof(attrs[0]), compare_attrs);
-    for (int32_t i = 1; i < n; i++) {
-        if (strcmp(attrs[i - 1].key, attrs[i].key) == 0) {
-            return MSC_FAIL(MSC_E_INVALID, "joint '%s': attribute %s is given twice", joint->name,
-                            attrs[i].key);
-        }
+    struct msc_attr *sorted = msc_arena_array(&g->arena, most, sizeof(sorted[0]));
+    MSC_TRY(MSC_ALLOCATED(sorted));
+    for (int32_t i = 0; i < n; i++) {
+        sorted[i] = attrs[i];
     }
-    joint->attrs = attrs;
+    qsort(sorted, (size_t)n, sizeof(sorted[0]), compare_attrs);
+    joint->attrs = g->notes.keeps_attr_order ? attrs : sorted;
     joint->n_attrs = n;
-    return MSC_OK;
+    return check_keys(joint, sorted, n);
 }
 
 static enum msc_status hold_bodies(struct msc_joint *joint, struct msc_graph *g,

@@ -172,3 +172,32 @@ enum msc_status msc_graph__deal_operands(struct msc_graph_joint *joint, struct m
     drop_attrs_given_as_inputs(joint);
     return check_required_attrs(joint);
 }
+
+void msc_graph__visit_inputs(const struct msc_graph *g, const struct msc_joint *j,
+                             void (*visit)(void *payload, int32_t tensor), void *payload) {
+    int n_absent = 0;
+    for (int32_t i = 0; i < j->n_operands; i++) {
+        int32_t tensor = j->operands[i];
+        struct msc_op_role role;
+        msc_op_role(j->op, i, &role);
+        if (tensor == MSC_NO_ID) {
+            n_absent += !msc_graph__is_given_as_attr(j->attrs, j->n_attrs, &role);
+        } else if (g->tensors[tensor]->tensor.producer != MSC_NO_ID) {
+            for (; n_absent > 0; n_absent--) {
+                visit(payload, MSC_NO_ID);
+            }
+            visit(payload, tensor);
+        }
+    }
+}
+
+const char *msc_graph__role_layout(enum msc_op op, const struct msc_attr attrs[], int32_t n,
+                                   const char *role, size_t length) {
+    static const char key[] = "kernel_layout";
+    if (length == 6 && strncmp(role, "weight", 6) == 0) {
+        const struct msc_attr *attr = msc_graph__find_attr(attrs, n, key, strlen(key));
+        const struct msc_op_attr *row = msc_op_attr_find(op, key);
+        return attr != NULL && attr->value[0] != '\0' ? attr->value : row != NULL ? row->value : "";
+    }
+    return strncmp(role, "indices", 7) == 0 ? "" : "O";
+}

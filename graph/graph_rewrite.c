@@ -221,7 +221,7 @@ static enum msc_status clone_parts(struct msc_graph *copy, const struct msc_grap
 enum msc_status msc_graph_clone(struct msc_graph **out, const struct msc_graph *g) {
     assert(g->is_final);
     struct msc_graph *copy;
-    MSC_TRY(msc_graph_create(&copy, g->name));
+    MSC_TRY(msc_graph__create_like(&copy, g->name, g));
     enum msc_status status = clone_parts(copy, g);
     if (status != MSC_OK) {
         msc_graph_destroy(copy);

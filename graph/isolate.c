@@ -52,7 +52,7 @@ enum msc_status msc_graph_isolate(struct msc_graph **out, const struct msc_graph
                                   const struct msc_array *const arrays[]) {
     struct isolate s = {.from = g};
     const struct msc_joint *j = &g->joints[joint]->joint;
-    enum msc_status status = msc_graph_create(&s.builder.graph, j->name);
+    enum msc_status status = msc_graph__create_like(&s.builder.graph, j->name, g);
     if (status == MSC_OK) {
         status = isolate_build(&s, j, arrays);
     }

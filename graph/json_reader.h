@@ -1,22 +1,12 @@
 // State and functions shared by the files that read a graph's JSON form.
 //
 // json_read.c (graphs) and json_read_node.c (nodes) call each other, because a node may have
-// bodies, which are graphs. Both use json_read_member.c.
+// bodies, which are graphs. Both use json_read_member.c and graph_reader.h.
 #ifndef MSC_GRAPH_JSON_READER_H
 #define MSC_GRAPH_JSON_READER_H
 
 #include "base/json.h"
-#include "data/npy.h"
-#include "graph/graph_internal.h"
-
-struct msc_graph_reader {
-    struct msc_graph *g;
-    struct msc_arena scratch;
-    const char *name;                     // name of the file, for error messages
-    const struct msc_array_list *weights; // NULL: no elements are available
-    // prefix of the names of this graph's weights in `weights`
-    const char *prefix;
-};
+#include "graph/graph_reader.h"
 
 // Read an optional member. If it is absent, the result is "" or NULL.
 enum msc_status msc_graph__read_text(const char **out, const cJSON *object, const char *key,

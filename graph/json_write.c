@@ -122,25 +122,22 @@ static void write_tensor(struct writer *w, const struct msc_graph *g, int32_t te
     json_write_end(w, '}');
 }
 
-// Programs that read the file assign the inputs to the roles in order. So if an absent operand
-// precedes another operand, it is written as an empty name.
+// What the visit of a joint's inputs needs.
+struct inputs {
+    struct writer *w;
+    const struct msc_graph *g;
+};
+
+// An absent operand is written as an empty name.
+static void write_input(void *payload, int32_t tensor) {
+    const struct inputs *i = payload;
+    json_write_element(i->w, tensor == MSC_NO_ID ? "" : i->g->tensors[tensor]->tensor.name);
+}
+
 static void inputs_member(struct writer *w, const struct msc_graph *g, const struct msc_joint *j) {
     json_write_key(w, "inputs");
     json_write_begin(w, '[', true);
-    int n_absent = 0;
-    for (int32_t i = 0; i < j->n_operands; i++) {
-        int32_t tensor = j->operands[i];
-        struct msc_op_role role;
-        msc_op_role(j->op, i, &role);
-        if (tensor == MSC_NO_ID) {
-            n_absent += !msc_graph__is_given_as_attr(j->attrs, j->n_attrs, &role);
-        } else if (g->tensors[tensor]->tensor.producer != MSC_NO_ID) {
-            for (; n_absent > 0; n_absent--) {
-                json_write_element(w, "");
-            }
-            json_write_element(w, g->tensors[tensor]->tensor.name);
-        }
-    }
+    msc_graph__visit_inputs(g, j, write_input, &(struct inputs){w, g});
     json_write_end(w, ']');
 }
 

@@ -27,6 +27,10 @@ struct msc_graph_notes {
     const struct msc_attr *metadata; // in the order of the file; each key once
     size_t n_input_docs, n_output_docs;
     const struct msc_attr *input_docs, *output_docs; // keys are names of tensors; each key once
+    // Attributes have the order of the file, and defaults that the file leaves out follow. If
+    // false, attributes are sorted by key. Readers of the JSON and text forms set this if a joint
+    // of the file has attributes in another order, as Relax's operators do.
+    bool keeps_attr_order;
 };
 
 const struct msc_graph_notes *msc_graph_notes(const struct msc_graph *g); // borrowed, never NULL

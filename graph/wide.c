@@ -1,5 +1,6 @@
 #include "graph/wide.h"
 
+#include "base/str.h"
 #include "graph/graph_internal.h"
 
 #include <assert.h>
@@ -71,6 +72,20 @@ static enum msc_status replace_bodies(struct msc_graph *g, struct msc_joint *j,
     return MSC_OK;
 }
 
+// The signature of an external joint in float32: a plug-in computes it in that type.
+static enum msc_status widen_signature(struct msc_graph *g, struct msc_attr *attr) {
+    struct msc_str text = {0};
+    const char *c = attr->value;
+    while (c[0] != '\0') {
+        size_t n = strncmp(c, "float16[", 8) == 0 ? 7 : strncmp(c, "bfloat16[", 9) == 0 ? 8 : 0;
+        msc_str_append_n(&text, n > 0 ? "float32" : c, n > 0 ? 7 : 1);
+        c += n > 0 ? n : 1;
+    }
+    const char *kept = msc_str_keep(&text, &g->arena);
+    attr->value = kept;
+    return MSC_ALLOCATED(kept);
+}
+
 static enum msc_status widen_joint(struct msc_graph *g, struct msc_joint *j) {
     struct msc_attr *attrs = (struct msc_attr *)j->attrs;
     const struct msc_tensor *y = &g->tensors[j->outputs[0]]->tensor;
@@ -78,6 +93,11 @@ static enum msc_status widen_joint(struct msc_graph *g, struct msc_joint *j) {
         if (strcmp(attrs[i].key, "dtype") == 0 && y->dtype == MSC_DTYPE_F32 &&
             is_narrow(msc_dtype_find(attrs[i].value))) {
             attrs[i].value = msc_dtype_name(MSC_DTYPE_F32);
+        }
+    }
+    for (int32_t i = 0; j->op == MSC_OP_EXTERNAL && i < j->n_attrs; i++) {
+        if (strcmp(attrs[i].key, "signature") == 0) {
+            MSC_TRY(widen_signature(g, &attrs[i]));
         }
     }
     if (j->op == MSC_OP_CAST && y->dtype == MSC_DTYPE_F32 &&

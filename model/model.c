@@ -1,11 +1,14 @@
 #include "model/model_internal.h"
 
 #include "base/machine.h"
+#include "graph/external.h"
 #include "graph/onnx/load.h"
+#include "graph/operators_internal.h"
 #include "graph/passes/bind.h"
 #include "graph/passes/constant.h"
 #include "graph/wide.h"
 #include "kernels/engine/backends.h"
+#include "model/operators.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -159,29 +162,30 @@ static enum msc_status keep_bindings(struct msc_model *m, const struct msc_model
     return MSC_ALLOCATED(m->bindings);
 }
 
-enum msc_status msc_model_open(struct msc_model **out, const char *path,
-                               const struct msc_model_options *options) {
+// `path` begins error messages. If `is_bound`, the bindings have been applied to the graph.
+static enum msc_status open_loaded(struct msc_model **out, const struct msc_graph *loaded,
+                                   const char *path, const struct msc_model_options *options,
+                                   struct msc_operators *operators, bool is_bound) {
     struct msc_model *m = msc_alloc_zero(1, sizeof *m);
-    struct msc_graph *loaded = NULL, *split = NULL;
-    bool is_bound = false;
+    struct msc_graph *split = NULL;
     enum msc_status status = MSC_OK;
     MSC_TRY(MSC_ALLOCATED(m));
     m->log = options->log;
     m->cancel = options->cancel;
     m->memory_bytes = options->memory_bytes;
+    m->operators = msc_operators_retain(operators);
     m->path = msc_arena_strdup(&m->arena, path);
     if (!m->path) {
         m->path = "the model";
         status = MSC_FAIL(MSC_E_NOMEM, "out of memory");
         goto out;
     }
-    MSC_TRY_OUT(keep_bindings(m, options));
-    if (options->feeds && options->n_bindings == 0 && !options->weights) {
-        MSC_TRY_OUT(msc_graph_load_for(&loaded, path, options->feeds));
-    } else {
-        MSC_TRY_OUT(msc_graph_load_weights(&loaded, &is_bound, path, m->bindings, m->n_bindings,
-                                           options->weights));
+    status = msc_graph_require_computed(loaded);
+    if (status != MSC_OK) {
+        status = msc_status_prefix(status, "%s", path);
+        goto out;
     }
+    MSC_TRY_OUT(keep_bindings(m, options));
     MSC_TRY_OUT(msc_graph_split(&split, loaded));
     MSC_TRY_OUT(msc_model__set_graph(m, split, options->keeps_types));
     MSC_TRY_OUT(msc_graph_tell_unfolded(m->graph, path, m->log));
@@ -198,8 +202,38 @@ enum msc_status msc_model_open(struct msc_model **out, const char *path,
     m = NULL;
 out:
     msc_graph_destroy(split);
-    msc_graph_destroy(loaded);
     msc_model_close(m);
+    return status;
+}
+
+enum msc_status msc_model_open_graph(struct msc_model **out, const struct msc_graph *graph,
+                                     const char *name, const struct msc_model_options *options) {
+    return open_loaded(out, graph, name, options, options->operators, false);
+}
+
+static enum msc_status load_file(struct msc_graph **out, bool *is_bound, const char *path,
+                                 const struct msc_model_options *o,
+                                 struct msc_operators *operators) {
+    return o->feeds && o->n_bindings == 0 && !o->weights
+               ? msc_graph_load_for(out, path, o->feeds, operators)
+               : msc_graph_load_weights(out, is_bound, path, o->bindings, o->n_bindings, o->weights,
+                                        operators);
+}
+
+enum msc_status msc_model_open(struct msc_model **out, const char *path,
+                               const struct msc_model_options *options) {
+    struct msc_graph *loaded = NULL;
+    struct msc_operators *operators = msc_operators_retain(options->operators);
+    enum msc_status status = MSC_OK;
+    bool is_bound = false;
+    if (!operators) {
+        MSC_TRY_OUT(msc_operators_open(&operators, options->plugins, options->n_plugins));
+    }
+    MSC_TRY_OUT(load_file(&loaded, &is_bound, path, options, operators));
+    MSC_TRY_OUT(open_loaded(out, loaded, path, options, operators, is_bound));
+out:
+    msc_graph_destroy(loaded);
+    msc_operators_release(operators);
     return status;
 }
 
@@ -211,6 +245,7 @@ void msc_model_close(struct msc_model *m) {
     msc_dataset_destroy(m->dataset);
     msc_backend_close(m->backend);
     msc_graph_destroy(m->graph);
+    msc_operators_release(m->operators);
     msc_arena_finish(&m->arena);
     msc_free(m);
 }

@@ -18,6 +18,8 @@
 
 MSC_PUBLIC_BEGIN
 
+struct msc_operators;
+
 struct msc_model_options {
     const char *device;
     int n_threads;         // 0: as many as the machine has
@@ -29,6 +31,9 @@ struct msc_model_options {
     const struct msc_array_list *feeds; // the only inputs that the model will run on; may be NULL
     const struct msc_array_list
         *weights; // in place of the file's weights (msc_graph_load_weights); may be NULL
+    const char *const *plugins; // paths of plug-ins for external joints (model/operators.h)
+    size_t n_plugins;
+    struct msc_operators *operators; // in place of `plugins`: open plug-ins; may be NULL
     const struct msc_log *log;
     const struct msc_cancel *cancel;
 };
@@ -42,7 +47,8 @@ struct msc_model {
     const char *path;
     struct msc_graph *graph; // wide (graph/wide.h), unless the model keeps its types
     struct msc_backend *backend;
-    int n_threads; // threads for evaluation
+    struct msc_operators *operators; // from the options
+    int n_threads;                   // threads for evaluation
     uint64_t memory_bytes;
     struct msc_binding *bindings; // from the options
     size_t n_bindings;
@@ -60,6 +66,10 @@ struct msc_model {
 // *out is owned by the caller.
 enum msc_status msc_model_open(struct msc_model **out, const char *path,
                                const struct msc_model_options *options);
+// Like msc_model_open, for a finalized graph that the program has built. No pass changes the graph
+// (docs/graph.md). `name` begins error messages. `feeds` and `weights` of the options are not used.
+enum msc_status msc_model_open_graph(struct msc_model **out, const struct msc_graph *graph,
+                                     const char *name, const struct msc_model_options *options);
 void msc_model_close(struct msc_model *model); // accepts NULL
 
 // Loads the samples for the search and, if the configuration has them, for validation. A batch size

@@ -100,8 +100,30 @@ static enum msc_status looks_like_strategy(bool *out, const char *data, size_t n
     return MSC_OK;
 }
 
+// The end of the first occurrence of `word` before `end`; NULL if there is none.
+static const char *find_word(const char *data, const char *end, const char *word) {
+    size_t length = strlen(word);
+    for (; data != NULL && (size_t)(end - data) >= length; data++) {
+        if (memcmp(data, word, length) == 0) {
+            return data + length;
+        }
+    }
+    return NULL;
+}
+
+// The text form begins with the line "NAME <INPUTS: ...| OUTPUTS: ...>".
+static bool looks_like_graph_text(const char *data, size_t n_bytes) {
+    const char *end = memchr(data, '\n', n_bytes);
+    const char *inputs = end == NULL ? NULL : find_word(data, end, " <INPUTS: ");
+    return find_word(inputs, end, "| OUTPUTS: ") != NULL;
+}
+
 static enum msc_status looks_like_graph(bool *out, const char *data, size_t n_bytes) {
     cJSON *json = NULL;
+    if (looks_like_graph_text(data, n_bytes)) {
+        *out = true;
+        return MSC_OK;
+    }
     MSC_TRY(output_parse(&json, data, n_bytes));
     *out =
         cJSON_IsArray(msc_json_get(json, "nodes")) && cJSON_IsArray(msc_json_get(json, "outputs"));

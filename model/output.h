@@ -12,7 +12,7 @@
 enum msc_output {
     MSC_OUTPUT_MODEL,    // ONNX
     MSC_OUTPUT_STRATEGY, // strategy file
-    MSC_OUTPUT_GRAPH,    // MSCGraph JSON; its weights are written next to it
+    MSC_OUTPUT_GRAPH,    // MSCGraph as JSON or text; its weights are written next to it
     MSC_OUTPUT_LOG,      // log file
     MSC_OUTPUT_JOURNAL,  // Optuna journal without lines of other writers
     MSC_OUTPUT_PAGE,     // HTML of a report

@@ -67,6 +67,8 @@ struct msc_processor_options {
     uint64_t memory_bytes;
     const struct msc_binding *bindings; // override the configuration's bindings
     size_t n_bindings;
+    const char *const *plugins; // paths of plug-ins for operators, before the configuration's
+    size_t n_plugins;
     const struct msc_log *log; // gets the lines that the configuration's `verbose` allows
     bool has_log_level;        // `log_level` replaces `verbose`
     enum msc_log_level log_level;

@@ -4,6 +4,7 @@
 #include "base/file_set.h"
 #include "base/json.h"
 #include "base/str.h"
+#include "graph/onnx/load.h"
 #include "graph/wide.h"
 #include "pipeline/given.h"
 #include "model/program_id.h"
@@ -139,17 +140,18 @@ static enum msc_status run_parse(struct run *r) {
     static const char name[] = "parse";
     const char *path = r->setup->config->stages.graph_file;
     struct msc_hash key = msc_hash_add_text(key_of(r, name), path);
-    char *base = NULL, *weights = NULL;
+    const char *weights = NULL;
     cJSON *result = NULL;
     if (find_done(r, name, key, false)) {
         return MSC_OK;
     }
     MSC_TRY(require_model(r));
-    if (path) { // msc_graph_save adds .json
-        base = msc_arena_strndup(&r->setup->arena, path, strlen(path) - strlen(".json"));
-        weights = base ? msc_arena_printf(&r->setup->arena, "%s.safetensors", base) : NULL;
-        MSC_TRY(MSC_ALLOCATED(weights));
-        MSC_TRY(msc_graph_save(msc_graph_own(r->setup->model->graph), base));
+    if (path) {
+        const char *const *companions;
+        size_t n;
+        MSC_TRY(msc_graph_companions(&companions, &n, &r->setup->arena, path));
+        weights = companions[0];
+        MSC_TRY(msc_graph_save(msc_graph_own(r->setup->model->graph), path));
     }
     MSC_TRY(msc_graph_inspect(msc_graph_own(r->setup->model->graph), &result));
     return msc_stages_put(r->stages, name, key, (const char *const[]){path, weights}, 2, result);

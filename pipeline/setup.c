@@ -39,6 +39,21 @@ static enum msc_status add_bindings(struct msc_setup *setup) {
     return MSC_OK;
 }
 
+// The command line's plug-ins for operators come before the configuration's.
+static enum msc_status add_plugins(struct msc_setup *setup) {
+    struct msc_config *c = setup->config;
+    const struct msc_processor_options *o = &setup->options;
+    size_t n = o->n_plugins + c->n_operators;
+    const char **all = msc_arena_array(&setup->arena, n + 1, sizeof *all);
+    MSC_TRY(MSC_ALLOCATED(all));
+    for (size_t i = 0; i < n; i++) {
+        all[i] = i < o->n_plugins ? o->plugins[i] : c->operators[i - o->n_plugins];
+    }
+    c->operators = all;
+    c->n_operators = n;
+    return MSC_OK;
+}
+
 static enum msc_status select_entries(struct msc_setup *setup) {
     const struct msc_config *c = setup->config;
     const struct msc_processor_options *o = &setup->options;
@@ -122,6 +137,9 @@ enum msc_status msc_setup_create(struct msc_setup **out, struct msc_config *conf
         status = add_bindings(setup);
     }
     if (status == MSC_OK) {
+        status = add_plugins(setup);
+    }
+    if (status == MSC_OK) {
         status = select_entries(setup);
     }
     if (status == MSC_OK && options->agent) {
@@ -171,6 +189,8 @@ enum msc_status msc_setup_open_model(struct msc_model **out, const struct msc_se
     o.memory_bytes = setup->options.memory_bytes;
     o.bindings = c->bindings;
     o.n_bindings = c->n_bindings;
+    o.plugins = c->operators;
+    o.n_plugins = c->n_operators;
     o.log = log;
     o.cancel = setup->options.cancel;
     return msc_model_open(out, c->model, &o);

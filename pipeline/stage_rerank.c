@@ -60,6 +60,7 @@ static void rerank_finish(struct rerank *r) {
     msc_delivery_close(r->delivery);
     msc_delivery_plans_finish(&r->list);
     cJSON_Delete(r->runtime);
+    msc_command_finish(&r->command);
     msc_arena_finish(&r->arena);
 }
 

@@ -3,6 +3,7 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/str.h"
+#include "model/file_hash.h"
 
 #include <string.h>
 
@@ -91,15 +92,6 @@ static enum msc_status stages_save(const struct msc_stages *s) {
 
 // ---- Files of a stage -------------------------------------------------------------------------
 
-static enum msc_status hash_file(struct msc_hash *out, const char *path) {
-    const void *data = NULL;
-    size_t n_bytes = 0;
-    MSC_TRY(msc_file_map(&data, &n_bytes, path));
-    *out = msc_hash_bytes(data, n_bytes);
-    msc_file_unmap(data, n_bytes);
-    return MSC_OK;
-}
-
 static bool is_hash(const cJSON *item, struct msc_hash hash) {
     char text[MSC_HASH_TEXT_BYTES];
     return cJSON_IsString(item) && strcmp(item->valuestring, msc_hash_format(text, hash)) == 0;
@@ -112,7 +104,7 @@ static bool is_unchanged(const struct msc_stages *s, const cJSON *file) {
     const char *path =
         cJSON_IsString(name) ? msc_path_join(&arena, s->folder, name->valuestring) : NULL;
     bool is_same =
-        path && hash_file(&hash, path) == MSC_OK && is_hash(msc_json_get(file, "hash"), hash);
+        path && msc_file_hash(&hash, path) == MSC_OK && is_hash(msc_json_get(file, "hash"), hash);
     msc_arena_finish(&arena);
     return is_same;
 }
@@ -125,7 +117,7 @@ static enum msc_status add_file(const struct msc_stages *s, cJSON *list, const c
     cJSON *file = cJSON_CreateObject();
     enum msc_status status = MSC_OK;
     MSC_TRY_OUT(msc_json_push(list, file));
-    MSC_TRY_OUT(hash_file(&hash, path));
+    MSC_TRY_OUT(msc_file_hash(&hash, path));
     MSC_TRY_OUT(msc_path_relative(&name, &arena, path, s->folder));
     MSC_TRY_OUT(msc_json_add_text(file, "path", name));
     status = msc_json_add_text(file, "hash", msc_hash_format(text, hash));

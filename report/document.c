@@ -113,7 +113,7 @@ static enum msc_status load_graph(struct subject *s) {
     const char *path = folder ? msc_path_join(&s->arena, folder, model->valuestring) : NULL;
     MSC_TRY(MSC_ALLOCATED(path));
     size_t n = read_bindings(bindings, MOST_BINDINGS, config_of(s));
-    if (msc_graph_load_bound(&s->graph, &is_bound, path, bindings, n) != MSC_OK) {
+    if (msc_graph_load_bound(&s->graph, &is_bound, path, bindings, n, NULL) != MSC_OK) {
         s->graph = NULL;
         s->missing = msc_arena_strdup(&s->arena, msc_status_message());
         return MSC_ALLOCATED(s->missing);

@@ -49,10 +49,11 @@ ALLOWED = {
     "results": ABOVE_ENV + ["search", "checks"],
     "config": ABOVE_ENV + ["supervise", "search"],
     "model": BELOW_ENV + ["env/api", "env", "records", "config"],
+    "codegen": GRAPH + ["graph/onnx", "tools", "model"],
     "pipeline": BELOW_PIPELINE,
     "pipeline/quick": BELOW_PIPELINE + ["pipeline"],
     "report": BELOW_PIPELINE + ["pipeline"],
-    "cli": BELOW_PIPELINE + ["pipeline", "pipeline/quick", "report"],
+    "cli": BELOW_PIPELINE + ["codegen", "pipeline", "pipeline/quick", "report"],
 }
 SHADERS = [".comp", ".glsl"]
 SUFFIXES = [".c", ".h", ".def"] + SHADERS

@@ -17,7 +17,8 @@ import sys
 from pathlib import Path
 
 FOLDERS = ["base", "data", "graph", "kernels", "tools", "env", "agents", "records", "supervise",
-           "cluster", "search", "checks", "results", "config", "model", "pipeline", "report", "cli"]
+           "cluster", "search", "checks", "results", "config", "model", "codegen",
+           "pipeline", "report", "cli"]
 SOURCES = (".c", ".h", ".def", ".comp", ".glsl")
 START = ("msc_processor_run", 0)
 WALKED = ["cluster", "results", "config", "model", "pipeline"]

@@ -91,6 +91,8 @@ bool msc_worker_is_wanted(void);
 // and SIGXFSZ become errors of the failing call. `cancel` must outlive the process. In a process
 // that is not supervised there is no page.
 enum msc_status msc_worker_open(struct msc_worker *worker, struct msc_cancel *cancel);
+// From now on the first signal sets level 2, for work of which nothing is kept when it stops.
+void msc_worker_stop_at_once(void);
 // Notes that the worker is about to end. An exit without this call counts as a crash, with any exit
 // code, since a library may have called exit. Accepts a zeroed worker.
 void msc_worker_close(struct msc_worker *worker);

@@ -14,14 +14,17 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-// A signal handler has no argument, so it needs a global.
+// A signal handler has no argument, so it needs globals.
 static struct msc_cancel *signalled_cancel;
+static volatile sig_atomic_t least_level = 1;
 
 static void raise_level(int signal_number) {
     (void)signal_number;
-    if (signalled_cancel->level < 2) {
-        signalled_cancel->level++;
-    }
+    signalled_cancel->level = signalled_cancel->level < least_level ? least_level : 2;
+}
+
+void msc_worker_stop_at_once(void) {
+    least_level = 2;
 }
 
 bool msc_worker_is_wanted(void) {

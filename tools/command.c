@@ -13,6 +13,7 @@ struct command_keys {
     const cJSON *argv;
     bool maximise;
     double timeout_s;
+    bool lasting;
 };
 
 const struct msc_param msc_command_params[] = {
@@ -31,6 +32,10 @@ const struct msc_param msc_command_params[] = {
      .number = 600,
      .min = 1e-3,
      .max = 1e9},
+    {.name = "lasting",
+     .help = "the program is started once, and answers a line of JSON for each trial",
+     .offset = offsetof(struct command_keys, lasting),
+     .type = MSC_PARAM_BOOL},
     {0},
 };
 
@@ -38,6 +43,16 @@ static const char *const placeholders[] = {"{model}", "{outputs}"};
 enum { N_PLACEHOLDERS = sizeof placeholders / sizeof placeholders[0] };
 
 // ---- Reading and writing ----------------------------------------------------------------------
+
+static enum msc_status make_lasting(struct msc_command *command, const struct cJSON *argv,
+                                    const char *where, struct msc_arena *arena) {
+    struct msc_program *p = msc_arena_array(arena, 1, sizeof *p);
+    MSC_TRY(MSC_ALLOCATED(p));
+    *p = (struct msc_program){.kind = "metric process", .timeout_s = command->timeout_s};
+    MSC_TRY(msc_program_read(p, argv, where, "[\"./score.py\", \"{outputs}\"]", arena));
+    command->program = p;
+    return MSC_OK;
+}
 
 enum msc_status msc_command_read(struct msc_command *out, const struct cJSON *value,
                                  const char *where, struct msc_arena *arena) {
@@ -55,6 +70,10 @@ enum msc_status msc_command_read(struct msc_command *out, const struct cJSON *va
                                    "[\"./score.py\", \"{model}\"]", arena));
     out->is_maximised = keys.maximise;
     out->timeout_s = keys.timeout_s;
+    out->program = NULL;
+    if (keys.lasting) {
+        MSC_TRY(make_lasting(out, keys.argv, where, arena));
+    }
     for (int i = 0; i < N_PLACEHOLDERS; i++) {
         if (msc_command_wants(out, placeholders[i])) {
             return MSC_OK;
@@ -72,6 +91,9 @@ enum msc_status msc_command_write(const struct msc_command *command, struct cJSO
         MSC_TRY(msc_json_push(argv, cJSON_CreateString(command->argv[i])));
     }
     MSC_TRY(msc_json_add_bool(object, "maximise", command->is_maximised));
+    if (command->program) {
+        MSC_TRY(msc_json_add_bool(object, "lasting", true));
+    }
     return msc_json_add_number(object, "timeout", command->timeout_s);
 }
 
@@ -142,6 +164,62 @@ static enum msc_status read_number(double *out, const char *program, const struc
     return status;
 }
 
+// ---- A lasting program ------------------------------------------------------------------------
+
+static enum msc_status write_request(struct msc_program *p, const struct msc_command_files *files) {
+    const char *const members[] = {"model", "outputs"}, *paths[] = {files->model, files->outputs};
+    cJSON *request = cJSON_CreateObject();
+    enum msc_status status = MSC_ALLOCATED(request);
+    if (status == MSC_OK) {
+        status = msc_json_add_text(request, "method", "measure");
+    }
+    for (int i = 0; status == MSC_OK && i < N_PLACEHOLDERS; i++) {
+        status = paths[i] ? msc_json_add_text(request, members[i], paths[i]) : MSC_OK;
+    }
+    msc_str_clear(&p->request);
+    msc_json_write(&p->request, request);
+    cJSON_Delete(request);
+    return status;
+}
+
+static enum msc_status read_value(double *out, const cJSON *answer) {
+    const cJSON *value = msc_json_get(answer, "value");
+    if (!cJSON_IsNumber(value) || !isfinite(value->valuedouble)) {
+        return MSC_FAIL(MSC_E_STATE, "expected {\"value\": a number}");
+    }
+    *out = value->valuedouble;
+    return MSC_OK;
+}
+
+// Starts the program if it does not run.
+static enum msc_status ask(double *out, const struct msc_command *command,
+                           const struct msc_command_files *files, const char *folder,
+                           const struct msc_cancel *cancel, int level) {
+    struct msc_program *p = command->program;
+    cJSON *answer = NULL;
+    if (!p->process) {
+        MSC_TRY(msc_program_start(p, folder, cancel));
+        msc_process_set_cancel(p->process, cancel, level);
+    }
+    MSC_TRY(write_request(p, files));
+    enum msc_status status = msc_program_exchange(p, &answer);
+    if (status == MSC_OK) {
+        status = read_value(out, answer);
+    } else if (status != MSC_E_STATE) { // after {"error": text} it still answers
+        msc_program_kill(p);
+    }
+    cJSON_Delete(answer);
+    status = msc_program_name_error(p, status, "measure");
+    bool is_trial = status == MSC_E_IO || status == MSC_E_FORMAT;
+    return is_trial ? MSC_E_STATE : status;
+}
+
+void msc_command_finish(struct msc_command *command) {
+    if (command->program) {
+        msc_program_finish(command->program);
+    }
+}
+
 enum msc_status msc_command_run(double *out, const struct msc_command *command,
                                 const struct msc_command_files *files, const char *folder,
                                 const struct msc_cancel *cancel, int level) {
@@ -149,6 +227,9 @@ enum msc_status msc_command_run(double *out, const struct msc_command *command,
     struct msc_str last = {0};
     const char **argv = NULL;
     enum msc_status status = MSC_OK;
+    if (command->program) {
+        return ask(out, command, files, folder, cancel, level);
+    }
     MSC_TRY_OUT(fill_words(&argv, command, files, &arena));
     MSC_TRY_OUT(msc_process_run(&last, argv, folder, command->timeout_s, cancel, level));
     status = read_number(out, argv[0], &last);

@@ -20,6 +20,7 @@ struct msc_library_form {
     const char *symbol;                       // "msc_env_plugin": a pointer to the definition
     unsigned abi;                             // the only supported value
     size_t name, summary, params, state_size; // offsets of these members
+    bool is_stateless;                        // the definition has no params and no state_size
     const struct msc_library_function *functions;
     // names, ended by NULL, of functions that must be all present or all absent; NULL: no such
     // functions

@@ -249,6 +249,9 @@ static enum msc_status check_members(const struct check *c, const void *definiti
         MSC_TRY(text ? check_text(c, text, texts[i].what, texts[i].max_bytes)
                      : fail_absent_member(c, texts[i].name));
     }
+    if (form->is_stateless) {
+        return MSC_OK;
+    }
     MSC_TRY(read_member(c, &params, sizeof params, definition, form->params));
     MSC_TRY(read_member(c, &state_size, sizeof state_size, definition, form->state_size));
     return params ? check_params(c, params, state_size) : fail_absent_member(c, "params");

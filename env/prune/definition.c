@@ -250,6 +250,7 @@ static enum msc_status prune_describe(const struct msc_env *env, cJSON *object) 
 static void prune_finish(struct msc_env *env) {
     struct msc_prune_env *z = msc_env_state(env);
     msc_trial_runs_finish(&z->runs);
+    msc_command_finish(&z->command);
     msc_pruner_destroy(z->pruner);
 }
 

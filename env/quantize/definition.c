@@ -236,6 +236,7 @@ enum msc_status msc_quantize__describe(const struct msc_env *env, cJSON *object)
 void msc_quantize__finish(struct msc_env *env) {
     struct msc_quantize *z = msc_env_state(env);
     msc_trial_runs_finish(&z->runs);
+    msc_command_finish(&z->command);
     msc_bias_edits_destroy(z->bias_edits);
     msc_quantizer_destroy(z->quantizer);
 }

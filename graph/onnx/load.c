@@ -3,96 +3,28 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "data/safetensors.h"
+#include "graph/graph_internal.h"
 #include "graph/onnx/graph_weights.h"
 #include "graph/onnx/onnx.h"
 #include "graph/passes/bind.h"
-#include "graph/passes/fuse_internal.h"
+#include "graph/passes/simplify.h"
 
 #include <string.h>
 
-// The weights file next to a path that ends in ".json"; NULL if memory is short.
-static char *weights_beside(struct msc_arena *arena, const char *path) {
-    int n_stem = (int)(strlen(path) - strlen(".json"));
-    return msc_arena_printf(arena, "%.*s.safetensors", n_stem, path);
-}
+// Reads a form of MSCGraph, as msc_graph__read_json does.
+typedef enum msc_status (*read_form)(struct msc_graph **out, const char *text, size_t length,
+                                     const char *name, const struct msc_array_list *weights,
+                                     struct msc_operators *operators);
 
-// Replaces the graph by the graph that a search uses: computes joints whose operands are constant,
-// and runs the passes.
-static enum msc_status simplify(struct msc_graph **g) {
-    struct msc_graph *computed;
-    MSC_TRY(msc_graph_compute_constants(&computed, *g));
-    msc_graph_destroy(*g);
-    *g = computed;
-    return msc_fuse_all(*g, &(struct msc_fuse_options){0});
-}
-
-// If `has_weights` is NULL, the weights file must exist. `new_weights` replaces weights of the
-// file; it may be NULL.
-static enum msc_status load_json_parts(struct msc_graph **out, bool *has_weights, const char *path,
-                                       const struct msc_array_list *new_weights) {
-    struct msc_graph *g = NULL;
-    struct msc_arena arena = {0};
-    struct msc_array_list weights = {0};
-    char *text = NULL;
-    size_t n_bytes;
-    enum msc_status status = MSC_OK;
-    char *weights_path = weights_beside(&arena, path);
-    MSC_TRY_OUT(MSC_ALLOCATED(weights_path));
-    MSC_TRY_OUT(msc_file_read(&text, &n_bytes, path));
-    status = msc_safetensors_load(&weights, weights_path);
-    bool is_absent = status == MSC_E_NOT_FOUND && has_weights;
-    if (is_absent) {
-        *has_weights = false;
-        status = MSC_OK;
-    }
-    if (status != MSC_OK) {
-        status = msc_status_prefix(status, "%s: reading its weights", path);
-        goto out;
-    }
-    MSC_TRY_OUT(msc_graph_read_json(&g, text, n_bytes, path, is_absent ? NULL : &weights));
-    status = new_weights == NULL ? MSC_OK : msc_graph__set_weights(g, new_weights);
-    status = status == MSC_OK && !is_absent ? simplify(&g) : status;
-    if (status != MSC_OK) {
-        status = msc_status_prefix(status, "%s", path);
-        goto out;
-    }
-    *out = g;
-    g = NULL;
-out:
-    msc_graph_destroy(g);
-    msc_free(text);
-    msc_array_list_finish(&weights);
-    msc_arena_finish(&arena);
-    return status;
-}
-
-static enum msc_status load_json(struct msc_graph **out, const char *path) {
-    return load_json_parts(out, NULL, path, NULL);
-}
-
-static enum msc_status list_json(const char *const **out, size_t *n, struct msc_arena *arena,
-                                 const char *path) {
-    const char **list = msc_arena_array(arena, 1, sizeof(list[0]));
-    if (list == NULL || (list[0] = weights_beside(arena, path)) == NULL) {
-        return MSC_FAIL(MSC_E_NOMEM, "%s: out of memory", path);
-    }
-    *out = list;
-    *n = 1;
-    return MSC_OK;
-}
-
-static enum msc_status load_onnx(struct msc_graph **out, const char *path) {
-    return msc_onnx_load(out, path, NULL);
-}
-
+// The formats of model files. `read` is NULL for ONNX; all others are forms of MSCGraph, with the
+// weights in a file next to them.
 static const struct format {
     const char *ending;
-    enum msc_status (*load)(struct msc_graph **out, const char *path);
-    enum msc_status (*list)(const char *const **out, size_t *n, struct msc_arena *arena,
-                            const char *path);
+    read_form read;
 } formats[] = {
-    {".onnx", load_onnx, msc_onnx_locations},
-    {".json", load_json, list_json},
+    {".onnx", NULL},
+    {".json", msc_graph__read_json},
+    {".msc", msc_graph__read_text},
 };
 
 static const struct format *find_format(const char *path) {
@@ -105,25 +37,144 @@ static const struct format *find_format(const char *path) {
 }
 
 static enum msc_status fail_format(const char *path) {
-    return MSC_FAIL(MSC_E_UNSUPPORTED, "%s: expected a model file that ends in .onnx or .json",
-                    path);
+    return MSC_FAIL(MSC_E_UNSUPPORTED,
+                    "%s: expected a model file that ends in .onnx, .json or .msc", path);
+}
+
+// ---- Forms of MSCGraph ------------------------------------------------------------------------
+
+// The weights file next to the file of a form; NULL if memory is short.
+static char *weights_beside(struct msc_arena *arena, const char *path) {
+    int n_stem = (int)(strlen(path) - strlen(find_format(path)->ending));
+    return msc_arena_printf(arena, "%.*s.safetensors", n_stem, path);
+}
+
+// Replaces the graph by the graph that a search uses: computes joints whose operands are constant,
+// and runs the passes.
+static enum msc_status simplify(struct msc_graph **g) {
+    struct msc_graph *computed;
+    MSC_TRY(msc_graph_compute_constants(&computed, *g));
+    msc_graph_destroy(*g);
+    *g = computed;
+    return msc_graph_simplify(*g, &(struct msc_simplify_options){0});
+}
+
+// A form while it is read.
+struct form {
+    const char *path;
+    read_form read;
+    struct msc_operators *operators;
+    char *text;
+    size_t n_bytes;
+    struct msc_array_list weights;
+    struct msc_arena arena;
+    struct msc_graph *graph;
+};
+
+// Reads a graph that has no weights file, which a graph without weights does not need. For other
+// graphs, *has_weights is false, or the message `why` is the error if `has_weights` is NULL.
+static enum msc_status read_alone(struct form *f, bool *has_weights, const char *why) {
+    enum msc_status status =
+        f->read(&f->graph, f->text, f->n_bytes, f->path, &f->weights, f->operators);
+    if (status != MSC_E_NOT_FOUND) {
+        return status;
+    }
+    if (has_weights == NULL) {
+        return msc_status_restore(MSC_E_NOT_FOUND, why);
+    }
+    *has_weights = false;
+    return f->read(&f->graph, f->text, f->n_bytes, f->path, NULL, f->operators);
+}
+
+static enum msc_status read_with_weights(struct form *f, bool *has_weights) {
+    char *weights_path = weights_beside(&f->arena, f->path);
+    MSC_TRY(MSC_ALLOCATED(weights_path));
+    MSC_TRY(msc_file_read(&f->text, &f->n_bytes, f->path));
+    enum msc_status status = msc_safetensors_load(&f->weights, weights_path);
+    if (status == MSC_OK) {
+        return f->read(&f->graph, f->text, f->n_bytes, f->path, &f->weights, f->operators);
+    }
+    status = msc_status_prefix(status, "%s: reading its weights", f->path);
+    if (status != MSC_E_NOT_FOUND) {
+        return status;
+    }
+    const char *why = msc_arena_strdup(&f->arena, msc_status_message());
+    MSC_TRY(MSC_ALLOCATED(why));
+    return read_alone(f, has_weights, why);
+}
+
+// If `has_weights` is NULL, the weights must exist. `new_weights` replaces weights of the file; it
+// may be NULL.
+static enum msc_status load_form(struct msc_graph **out, bool *has_weights, const char *path,
+                                 const struct msc_array_list *new_weights,
+                                 struct msc_operators *operators) {
+    struct form f = {.path = path, .read = find_format(path)->read, .operators = operators};
+    enum msc_status status = MSC_OK;
+    bool can_run = true;
+    MSC_TRY_OUT(read_with_weights(&f, has_weights == NULL ? NULL : &can_run));
+    if (has_weights != NULL) {
+        *has_weights = can_run;
+    }
+    status = new_weights == NULL ? MSC_OK : msc_graph__set_weights(f.graph, new_weights);
+    status = status == MSC_OK && can_run ? simplify(&f.graph) : status;
+    if (status != MSC_OK) {
+        status = msc_status_prefix(status, "%s", path);
+        goto out;
+    }
+    *out = f.graph;
+    f.graph = NULL;
+out:
+    msc_graph_destroy(f.graph);
+    msc_free(f.text);
+    msc_array_list_finish(&f.weights);
+    msc_arena_finish(&f.arena);
+    return status;
+}
+
+static enum msc_status list_form(const char *const **out, size_t *n, struct msc_arena *arena,
+                                 const char *path) {
+    const char **list = msc_arena_array(arena, 1, sizeof(list[0]));
+    if (list == NULL || (list[0] = weights_beside(arena, path)) == NULL) {
+        return MSC_FAIL(MSC_E_NOMEM, "%s: out of memory", path);
+    }
+    *out = list;
+    *n = 1;
+    return MSC_OK;
+}
+
+// ---- Any format -------------------------------------------------------------------------------
+
+static enum msc_status load_format(struct msc_graph **out, const char *path,
+                                   struct msc_operators *operators) {
+    const struct format *format = find_format(path);
+    const struct msc_onnx_import_options options = {.operators = operators};
+    return format == NULL         ? fail_format(path)
+           : format->read != NULL ? load_form(out, NULL, path, NULL, operators)
+                                  : msc_onnx_load(out, path, &options);
 }
 
 enum msc_status msc_graph_load(struct msc_graph **out, const char *path) {
-    const struct format *format = find_format(path);
-    return format != NULL ? format->load(out, path) : fail_format(path);
+    return load_format(out, path, NULL);
 }
 
 enum msc_status msc_graph_companions(const char *const **out, size_t *n, struct msc_arena *arena,
                                      const char *path) {
     const struct format *format = find_format(path);
-    return format != NULL ? format->list(out, n, arena, path) : fail_format(path);
+    return format == NULL         ? fail_format(path)
+           : format->read != NULL ? list_form(out, n, arena, path)
+                                  : msc_onnx_locations(out, n, arena, path);
 }
 
-enum msc_status msc_graph_load_form(struct msc_graph **out, bool *has_weights, const char *path) {
+static bool is_form(const char *path) {
+    const struct format *format = find_format(path);
+    return format != NULL && format->read != NULL;
+}
+
+enum msc_status msc_graph_load_form(struct msc_graph **out, bool *has_weights, const char *path,
+                                    struct msc_operators *operators) {
     *has_weights = true;
-    return msc_path_ends_in(path, ".json") ? load_json_parts(out, has_weights, path, NULL)
-                                           : msc_graph_load(out, path);
+    return is_form(path) ? load_form(out, has_weights, path, NULL, operators)
+                         : load_format(out, path, operators);
 }
 
 // True if a binding names an input rather than a symbol.
@@ -145,9 +196,10 @@ static bool is_readable(enum msc_status status) {
 }
 
 enum msc_status msc_graph_load_for(struct msc_graph **out, const char *path,
-                                   const struct msc_array_list *feeds) {
-    const struct msc_onnx_import_options options = {.feeds = feeds};
-    enum msc_status status = msc_graph_load(out, path);
+                                   const struct msc_array_list *feeds,
+                                   struct msc_operators *operators) {
+    const struct msc_onnx_import_options options = {.feeds = feeds, .operators = operators};
+    enum msc_status status = load_format(out, path, operators);
     if (status == MSC_OK || !is_readable(status) || !msc_path_ends_in(path, ".onnx")) {
         return status;
     }
@@ -155,32 +207,37 @@ enum msc_status msc_graph_load_for(struct msc_graph **out, const char *path,
 }
 
 static enum msc_status load_plain(struct msc_graph **out, const char *path,
-                                  const struct msc_array_list *weights) {
+                                  const struct msc_array_list *weights,
+                                  struct msc_operators *operators) {
     if (weights && msc_path_ends_in(path, ".onnx")) {
-        return msc_onnx_load(out, path, &(struct msc_onnx_import_options){.weights = weights});
+        return msc_onnx_load(
+            out, path,
+            &(struct msc_onnx_import_options){.weights = weights, .operators = operators});
     }
-    return weights && msc_path_ends_in(path, ".json") ? load_json_parts(out, NULL, path, weights)
-                                                      : msc_graph_load(out, path);
+    return weights && is_form(path) ? load_form(out, NULL, path, weights, operators)
+                                    : load_format(out, path, operators);
 }
 
 enum msc_status msc_graph_load_bound(struct msc_graph **out, bool *is_bound, const char *path,
-                                     const struct msc_binding bindings[], size_t n) {
-    return msc_graph_load_weights(out, is_bound, path, bindings, n, NULL);
+                                     const struct msc_binding bindings[], size_t n,
+                                     struct msc_operators *operators) {
+    return msc_graph_load_weights(out, is_bound, path, bindings, n, NULL, operators);
 }
 
 enum msc_status msc_graph_load_weights(struct msc_graph **out, bool *is_bound, const char *path,
                                        const struct msc_binding bindings[], size_t n,
-                                       const struct msc_array_list *weights) {
+                                       const struct msc_array_list *weights,
+                                       struct msc_operators *operators) {
     struct msc_graph *plain = NULL;
     *is_bound = false;
-    enum msc_status status = load_plain(&plain, path, weights);
+    enum msc_status status = load_plain(&plain, path, weights, operators);
     bool helps = status != MSC_OK || names_input(plain, bindings, n);
     if (n == 0 || !msc_path_ends_in(path, ".onnx") || !is_readable(status) || !helps) {
         *out = plain;
         return status;
     }
     const struct msc_onnx_import_options options = {
-        .bindings = bindings, .n_bindings = n, .weights = weights};
+        .bindings = bindings, .n_bindings = n, .weights = weights, .operators = operators};
     msc_graph_destroy(plain);
     *is_bound = true;
     return msc_onnx_load(out, path, &options);

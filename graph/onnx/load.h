@@ -1,4 +1,4 @@
-// Reads model files of any supported format: ONNX, or MSCGraph JSON with its weights.
+// Reads model files of any supported format: ONNX, or MSCGraph as text or JSON with its weights.
 //
 //     struct msc_graph *g;
 //     MSC_TRY(msc_graph_load(&g, "model.onnx"));
@@ -9,22 +9,29 @@
 
 MSC_PUBLIC_BEGIN
 
-// Loads a model file by its extension: .onnx, or MSCGraph .json next to a .safetensors of the
-// same name.
+struct msc_operators;
+
+// Loads a model file by its extension: .onnx, or MSCGraph (.msc or .json) next to a .safetensors of
+// the same name, which a graph without weights does not need. The passes run on every graph that
+// can be computed (graph/passes/simplify.h). The graph has no plug-ins for external joints
+// (graph/external.h); the functions below take them as `operators`, which may be NULL.
 enum msc_status msc_graph_load(struct msc_graph **out, const char *path);
-// Like msc_graph_load, but for callers that print or save the graph as text: MSCGraph .json may
-// lack its weights file. *has_weights reports whether that file exists; without this file nothing
-// can be computed or folded.
-enum msc_status msc_graph_load_form(struct msc_graph **out, bool *has_weights, const char *path);
+// Like msc_graph_load, but for callers that print or save the graph as text: MSCGraph may lack its
+// weights file. *has_weights is false if the graph needs that file and it does not exist; then
+// nothing can be computed or folded.
+enum msc_status msc_graph_load_form(struct msc_graph **out, bool *has_weights, const char *path,
+                                    struct msc_operators *operators);
 // Like msc_graph_load, but if the network cannot be read without its inputs, reads it for the
 // inputs in `feeds` (by name). The graph is then valid only for these inputs.
 enum msc_status msc_graph_load_for(struct msc_graph **out, const char *path,
-                                   const struct msc_array_list *feeds);
+                                   const struct msc_array_list *feeds,
+                                   struct msc_operators *operators);
 // Like msc_graph_load, with bindings that may select branches: the condition of a branch may depend
 // on a length, or on an input of one integer (bound by the input's name). If *is_bound is set to
 // true, the bindings have been applied to the graph; otherwise the caller must bind the graph.
 enum msc_status msc_graph_load_bound(struct msc_graph **out, bool *is_bound, const char *path,
-                                     const struct msc_binding bindings[], size_t n);
+                                     const struct msc_binding bindings[], size_t n,
+                                     struct msc_operators *operators);
 // Like msc_graph_load_bound, but replaces weights before any pass runs. `weights` uses the names
 // and shapes of the file; floats of another width are converted. For ONNX, shapes may be smaller if
 // `weights` has all weights of a network from which channels were removed. For each layer, `weights` must
@@ -33,7 +40,8 @@ enum msc_status msc_graph_load_bound(struct msc_graph **out, bool *is_bound, con
 // missing.
 enum msc_status msc_graph_load_weights(struct msc_graph **out, bool *is_bound, const char *path,
                                        const struct msc_binding bindings[], size_t n,
-                                       const struct msc_array_list *weights);
+                                       const struct msc_array_list *weights,
+                                       struct msc_operators *operators);
 // Paths of the other files that a model is read from, such as files of weights. The strings are in
 // the arena. Does not check that the files exist.
 enum msc_status msc_graph_companions(const char *const **out, size_t *n, struct msc_arena *arena,

@@ -19,6 +19,8 @@
 
 MSC_PUBLIC_BEGIN
 
+struct msc_operators;
+
 struct msc_onnx_import_options {
     const struct msc_binding *bindings; // symbols bound at import; may be NULL
     size_t n_bindings;
@@ -33,6 +35,8 @@ struct msc_onnx_import_options {
     // may differ in width. Shapes may be smaller if these are all weights of a network from which
     // channels were removed. May be NULL.
     const struct msc_array_list *weights;
+    // Plug-ins that compute external joints (graph/external.h). May be NULL.
+    struct msc_operators *operators;
 };
 
 // *out is finalized and owned by the caller. `options` may be NULL. Errors name the file, the

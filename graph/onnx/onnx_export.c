@@ -211,7 +211,6 @@ static enum msc_status write_model(struct msc_onnx_export *e, const char *path, 
     Onnx__GraphProto graph = ONNX__GRAPH_PROTO__INIT;
     Onnx__ModelProto model = ONNX__MODEL_PROTO__INIT;
     Onnx__OperatorSetIdProto opset = ONNX__OPERATOR_SET_ID_PROTO__INIT;
-    Onnx__OperatorSetIdProto *opsets = &opset;
     msc_onnx__begin_opset(e);
     MSC_TRY(msc_onnx__find_wide(e));
     MSC_TRY(msc_onnx__name_tensors(e));
@@ -226,6 +225,7 @@ static enum msc_status write_model(struct msc_onnx_export *e, const char *path, 
                                    e->graph->n_inputs));
     MSC_TRY(msc_onnx__describe_all(&graph.output, &graph.n_output, e, e->graph->outputs,
                                    e->graph->n_outputs));
+    MSC_TRY(msc_onnx__describe_external(&graph.value_info, &graph.n_value_info, e));
     graph.name = (char *)e->graph->name;
     graph.n_node = e->n_nodes;
     graph.node = e->nodes;
@@ -237,8 +237,14 @@ static enum msc_status write_model(struct msc_onnx_export *e, const char *path, 
     model.has_ir_version = true;
     model.ir_version = msc_onnx__ir_version(e->opset);
     model.producer_name = (char *)"mscgym";
-    model.n_opset_import = 1;
-    model.opset_import = &opsets;
+    model.n_opset_import = e->n_domains + 1;
+    model.opset_import =
+        msc_arena_array(&e->arena, e->n_domains + 1, sizeof(Onnx__OperatorSetIdProto *));
+    MSC_TRY(MSC_ALLOCATED(model.opset_import));
+    model.opset_import[0] = &opset;
+    for (size_t i = 0; i < e->n_domains; i++) {
+        model.opset_import[i + 1] = e->domains[i];
+    }
     model.graph = &graph;
     if (path != NULL) {
         MSC_TRY(msc_onnx__write_notes(&model, e));
@@ -268,6 +274,7 @@ static enum msc_status export_split(const struct msc_graph *g, const char *path,
     msc_free(e.initializers);
     msc_free(e.sources);
     msc_free(e.pairs);
+    msc_free(e.domains);
     msc_graph__names_finish(&e.value_names);
     msc_graph__names_finish(&e.node_names);
     msc_arena_finish(&e.arena);

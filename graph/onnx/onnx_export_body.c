@@ -85,6 +85,7 @@ static enum msc_status write_graph(Onnx__GraphProto *out, struct msc_onnx_export
     out->name = (char *)g->name;
     MSC_TRY(msc_onnx__describe_all(&out->input, &out->n_input, e, g->inputs, n_own));
     MSC_TRY(msc_onnx__describe_all(&out->output, &out->n_output, e, g->outputs, g->n_outputs));
+    MSC_TRY(msc_onnx__describe_external(&out->value_info, &out->n_value_info, e));
     out->n_node = e->n_nodes;
     out->node = copy_pointers(e, e->nodes, e->n_nodes);
     out->n_initializer = e->n_initializers;

@@ -44,7 +44,9 @@ struct msc_onnx_export {
     struct msc_onnx_pair *pairs; // edited tensors written so far
     size_t n_pairs, pairs_capacity;
     struct msc_onnx_unpacking unpacking;
-    int opset; // lowest opset that supports all nodes so far
+    int opset;                          // lowest opset that supports all nodes so far
+    Onnx__OperatorSetIdProto **domains; // of external joints, each once
+    size_t n_domains, domains_capacity;
 };
 
 // One joint, as writers see it.
@@ -111,6 +113,12 @@ enum msc_status msc_onnx__describe_all(Onnx__ValueInfoProto ***out, size_t *n_ou
 enum msc_status msc_onnx__write_if(struct msc_onnx_joint *j);
 enum msc_status msc_onnx__write_loop(struct msc_onnx_joint *j);
 enum msc_status msc_onnx__write_scan(struct msc_onnx_joint *j);
+
+// Writer of graph/onnx/onnx_export_external.c.
+enum msc_status msc_onnx__write_external(struct msc_onnx_joint *j);
+// The types of outputs of external joints that are not outputs of the graph: an import needs them.
+enum msc_status msc_onnx__describe_external(Onnx__ValueInfoProto ***out, size_t *n_out,
+                                            struct msc_onnx_export *e);
 
 // Computes the lowest opset (graph/onnx/onnx_export_opset.c). begin_opset sets it to the model's
 // own opset. require_types raises it if a joint's element types need a higher one; call it for each

@@ -119,10 +119,13 @@ static enum msc_status write_product(struct msc_onnx_joint *j, bool is_oi) {
     if (!has_bias) {
         return msc_onnx__add_node(&j->node, e, "MatMul", j->joint->name, inputs, 2, &output, 1);
     }
-    const char *product;
-    MSC_TRY(onnx_export_ops_add_step(&product, &node, j, "MatMul", "product", inputs, 2));
+    // When the file is read, the layer takes the name of its product.
+    const char *product, *sum = msc_arena_printf(&e->arena, "%s.sum", j->joint->name);
+    MSC_TRY(new_value(&product, j, "product"));
+    MSC_TRY(MSC_ALLOCATED(sum));
+    MSC_TRY(msc_onnx__add_node(&node, e, "MatMul", j->joint->name, inputs, 2, &product, 1));
     const char *operands[2] = {product, j->inputs[2]};
-    return msc_onnx__add_node(&j->node, e, "Add", j->joint->name, operands, 2, &output, 1);
+    return msc_onnx__add_node(&j->node, e, "Add", sum, operands, 2, &output, 1);
 }
 
 static enum msc_status write_linear(struct msc_onnx_joint *j) {
@@ -314,6 +317,7 @@ static const msc_onnx_writer writers[MSC_OP_COUNT] = {
     [MSC_OP_DEQUANTIZE] = write_quantize,
     [MSC_OP_TRIL] = msc_onnx__write_implied,
     [MSC_OP_RANDOM] = write_random,
+    [MSC_OP_EXTERNAL] = msc_onnx__write_external,
     [MSC_OP_IF] = msc_onnx__write_if,
     [MSC_OP_LOOP] = msc_onnx__write_loop,
     [MSC_OP_SCAN] = msc_onnx__write_scan,

@@ -22,7 +22,7 @@ static bool has_edit(const struct msc_onnx_export *e, int32_t slot) {
 }
 
 // Marks the joints that read an edited operand, or whose output is read under an edit. Bodies have
-// no edits, so control flow keeps its own types.
+// no edits, so control flow keeps its own types; so do external joints, whose nodes stay as they are.
 static void mark_edited(struct msc_onnx_wide *w, const struct msc_onnx_export *e) {
     const struct msc_sites *sites = e->options->sites;
     for (int32_t i = 0; i < sites->n_slots; i++) {
@@ -41,7 +41,7 @@ static void mark_edited(struct msc_onnx_wide *w, const struct msc_onnx_export *e
     for (int32_t i = 0; i < w->wide->n_joints; i++) {
         const struct msc_joint *j = &w->wide->joints[i]->joint;
         bool has_source = j->op != MSC_OP_INPUT && j->op != MSC_OP_CONSTANT;
-        w->is_wide[i] = w->is_wide[i] && has_source && j->n_graphs == 0;
+        w->is_wide[i] = w->is_wide[i] && has_source && j->n_graphs == 0 && j->op != MSC_OP_EXTERNAL;
     }
 }
 

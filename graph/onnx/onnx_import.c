@@ -6,6 +6,7 @@
 #include "data/array.h"
 #include "graph/narrow_float.h"
 #include "graph/onnx/new_weights.h"
+#include "graph/operators_internal.h"
 #include "graph/passes/constant_internal.h"
 
 #include <stdio.h>
@@ -130,6 +131,32 @@ static const char *name_of(const Onnx__TensorShapeProto__Dimension *d) {
                     d->dim_param != NULL && d->dim_param[0] != '\0' &&
                     strcmp(d->dim_param, "?") != 0;
     return is_named ? d->dim_param : NULL;
+}
+
+static const Onnx__TensorShapeProto *shape_of(const Onnx__ValueInfoProto *input) {
+    const Onnx__TypeProto *type = input->type;
+    bool is_tensor = type != NULL && input->name != NULL &&
+                     type->value_case == ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE;
+    return is_tensor ? type->tensor_type->shape : NULL;
+}
+
+int64_t msc_onnx__length_of(const struct msc_onnx_import *im, const char *symbol) {
+    int64_t length = bound_value(im, symbol);
+    while (im->parent != NULL) {
+        im = im->parent;
+    }
+    const Onnx__GraphProto *g = im->model->graph;
+    for (size_t i = 0; i < g->n_input && length < 0; i++) {
+        const struct msc_array *feed = find_feed(im, g->input[i]->name);
+        const Onnx__TensorShapeProto *shape = shape_of(g->input[i]);
+        for (size_t d = 0; feed != NULL && shape != NULL && d < shape->n_dim; d++) {
+            const char *name = name_of(shape->dim[d]);
+            if (name != NULL && strcmp(name, symbol) == 0 && (int)d < msc_array_n_dims(feed)) {
+                length = msc_array_dim(feed, (int)d);
+            }
+        }
+    }
+    return length;
 }
 
 // A dimension that has neither a number nor a name gets a name made of the input and the axis.
@@ -313,7 +340,12 @@ static enum msc_status onnx_import_add_node(struct msc_onnx_import *im, const On
     if (function != NULL) {
         return msc_onnx__call(im, p, function);
     }
-    MSC_TRY(msc_onnx__find_rule(&n.rule, p->domain, p->op_type));
+    enum msc_status found = msc_onnx__find_rule(&n.rule, p->domain, p->op_type);
+    if (found == MSC_E_UNSUPPORTED && msc_onnx__is_external(im, p)) {
+        n.rule = (struct msc_onnx_rule){"", msc_onnx__external, MSC_OP_EXTERNAL, 0, -1};
+    } else {
+        MSC_TRY(found);
+    }
     if (p->n_output < 1) {
         return MSC_FAIL(MSC_E_FORMAT, "the node has no outputs");
     }
@@ -404,6 +436,7 @@ static enum msc_status import_graph(struct msc_onnx_import *im) {
     const char *name = im->proto->name;
     MSC_TRY(read_opset(im));
     MSC_TRY(msc_graph_create(&im->builder.graph, name == NULL || name[0] == '\0' ? "main" : name));
+    im->builder.graph->operators = msc_operators_retain(im->options->operators);
     MSC_TRY(msc_onnx__add_initializers(im));
     MSC_TRY(msc_onnx__check_weight_names(im));
     MSC_TRY(msc_onnx__take_pruned(im));
@@ -413,13 +446,6 @@ static enum msc_status import_graph(struct msc_onnx_import *im) {
     MSC_TRY(msc_onnx__set_outputs(im));
     MSC_TRY(msc_onnx__run_passes(im));
     return msc_onnx__read_notes(im);
-}
-
-static const Onnx__TensorShapeProto *shape_of(const Onnx__ValueInfoProto *input) {
-    const Onnx__TypeProto *type = input->type;
-    bool is_tensor = type != NULL && input->name != NULL &&
-                     type->value_case == ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE;
-    return is_tensor ? type->tensor_type->shape : NULL;
 }
 
 static bool may_decide(const Onnx__ValueInfoProto *input) {

@@ -69,7 +69,7 @@ static enum msc_status import_steps(struct msc_onnx_import *im, const struct bod
                                     const struct captures *known) {
     const Onnx__GraphProto *g = body->proto;
     const char *name = g->name == NULL || g->name[0] == '\0' ? "body" : g->name;
-    MSC_TRY(msc_graph_create(&im->builder.graph, name));
+    MSC_TRY(msc_graph__create_like(&im->builder.graph, name, im->parent->builder.graph));
     MSC_TRY(msc_onnx__add_initializers(im));
     if (g->n_input != (size_t)body->n_inputs) {
         return MSC_FAIL(MSC_E_FORMAT, "the body '%s' has %zu inputs, expected %d", name, g->n_input,

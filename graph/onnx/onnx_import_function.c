@@ -68,6 +68,8 @@ static enum msc_status import_body(struct msc_value *outputs[], struct msc_onnx_
     Onnx__GraphProto body = ONNX__GRAPH_PROTO__INIT;
     body.n_node = f->n_node;
     body.node = f->node;
+    body.n_value_info = f->n_value_info;
+    body.value_info = f->value_info;
     im->proto = &body;
     MSC_TRY(define_inputs(im, call, inputs, call->node->n_input));
     MSC_TRY(msc_onnx__reserve_names(im));

@@ -86,6 +86,8 @@ struct msc_onnx_node {
     struct msc_value **inputs;                 // [n_inputs], NULL if absent
     struct msc_attr attrs[MSC_ONNX_MAX_ATTRS]; // attributes of the next joint
     int n_attrs;
+    struct msc_attr *own_attrs; // if set, all attributes of the next joint
+    int n_own_attrs;
     bool stays; // do not fold the next joint
     int32_t n_graphs;
     const struct msc_graph *const *graphs; // bodies of the next joint
@@ -109,6 +111,13 @@ enum msc_status msc_onnx__find_rule(struct msc_onnx_rule *out, const char *domai
 // The rule of an operator of domain ai.onnx.ml (graph/onnx/onnx_import_ml.c); false if there is
 // none.
 bool msc_onnx__find_ml_rule(struct msc_onnx_rule *out, const char *op_type);
+
+// True if the node's operator is unknown, but the node can be an external joint: the model states
+// the types of its outputs, or a plug-in infers them (graph/onnx/onnx_import_external.c).
+bool msc_onnx__is_external(const struct msc_onnx_import *im, const Onnx__NodeProto *node);
+enum msc_status msc_onnx__external(struct msc_onnx_node *n);
+// The length that the options give a symbol of the model, by bindings or feeds; -1: none.
+int64_t msc_onnx__length_of(const struct msc_onnx_import *im, const char *symbol);
 
 // Fails with this message, to which the caller prepends file and node.
 #define MSC_ONNX_UNSUPPORTED(...) MSC_FAIL(MSC_E_UNSUPPORTED, __VA_ARGS__)

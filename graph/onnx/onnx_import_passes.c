@@ -1,74 +1,18 @@
-// The last steps of an import: checks weights, then runs the passes that simplify the graph.
+// The last step of an import: finalizes the graph, and runs the passes that simplify it.
 #include "graph/onnx/onnx_import_internal.h"
 
-#include "base/float_bits.h"
-#include "graph/passes/fuse_internal.h"
+#include "graph/passes/simplify.h"
 
-#include <math.h>
-
-static const char *not_finite(float x) {
-    return isnan(x) ? "NaN" : "infinite";
-}
-
-// The first of n elements that is not finite; n if there is none. Compares bits, block by block, so
-// that the compiler uses vectors.
-static int64_t find_not_finite(const float x[], int64_t n) {
-    enum { BLOCK = 1024 };
-    const uint32_t exponent = UINT32_C(0xff) << 23;
-    for (int64_t at = 0; at < n; at += BLOCK) {
-        int64_t end = n - at < BLOCK ? n : at + BLOCK;
-        uint32_t n_found = 0;
-        for (int64_t i = at; i < end; i++) {
-            n_found += (msc_float_bits(x[i]) & exponent) == exponent;
-        }
-        for (int64_t i = at; n_found > 0 && i < end; i++) {
-            if (!isfinite(x[i])) {
-                return i;
-            }
-        }
-    }
-    return n;
-}
-
-// Constants may be infinite (masks). Computed constants may also be NaN, because a later Where may
-// discard the NaN. All other weights must be finite.
-static enum msc_status check_weight(struct msc_onnx_import *im, const struct msc_tensor *t,
-                                    int32_t id) {
-    if (t->dtype != MSC_DTYPE_F32 || t->data == NULL) {
-        return MSC_OK;
-    }
-    const int32_t *holders;
-    int32_t n_holders = msc_graph_consumers(im->builder.graph, id, &holders);
-    bool is_constant =
-        n_holders > 0 && msc_graph_joint(im->builder.graph, holders[0])->op == MSC_OP_CONSTANT;
-    bool is_computed = !msc_onnx__is_initializer(im, t->name);
-    const float *x = msc_array_data(t->data);
-    int64_t n = msc_array_n_elements(t->data);
-    for (int64_t i = find_not_finite(x, n); i < n; i++) {
-        if (!isfinite(x[i]) && !(is_constant && (is_computed || isinf(x[i])))) {
-            return MSC_FAIL(MSC_E_INVALID, "%s '%s': element %lld of %lld is %s",
-                            is_computed ? "weight computed from constants" : "initialiser", t->name,
-                            (long long)i, (long long)n, not_finite(x[i]));
-        }
-    }
-    return MSC_OK;
-}
-
-static enum msc_status check_weights(struct msc_onnx_import *im) {
-    const struct msc_graph *g = im->builder.graph;
-    for (int32_t i = 0; i < msc_graph_n_tensors(g); i++) {
-        const struct msc_tensor *t = msc_graph_tensor(g, i);
-        if (t->producer == MSC_NO_ID) {
-            MSC_TRY(check_weight(im, t, i));
-        }
-    }
-    return MSC_OK;
+static bool is_computed(void *payload, const char *weight) {
+    return !msc_onnx__is_initializer(payload, weight);
 }
 
 enum msc_status msc_onnx__run_passes(struct msc_onnx_import *im) {
-    struct msc_graph *g = im->builder.graph;
-    MSC_TRY(msc_graph_finalize(g));
-    MSC_TRY(check_weights(im));
-    struct msc_fuse_options options = {.keep_batch_norm = im->options->keep_batch_norm};
-    return msc_fuse_all(g, &options);
+    MSC_TRY(msc_graph_finalize(im->builder.graph));
+    const struct msc_simplify_options options = {
+        .keep_batch_norm = im->options->keep_batch_norm,
+        .is_computed = is_computed,
+        .payload = im,
+    };
+    return msc_graph_simplify(im->builder.graph, &options);
 }

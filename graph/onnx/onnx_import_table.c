@@ -174,7 +174,8 @@ static const char *advice_of(const char *domain) {
             return rows[i].advice;
         }
     }
-    return "the model has no function of this name";
+    return "the model has no function of this name: state the types of the node's outputs "
+           "(value_info), or give a plug-in that infers them (--operators)";
 }
 
 enum msc_status msc_onnx__find_rule(struct msc_onnx_rule *out, const char *domain,

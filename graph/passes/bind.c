@@ -55,7 +55,7 @@ static enum msc_status check_bound(const struct msc_graph *g) {
 
 static enum msc_status bind_start(struct msc_bind *b) {
     size_t n_tensors = (size_t)b->from->n_tensors, n_prims = (size_t)b->from->n_prims;
-    MSC_TRY(msc_graph_create(&b->builder->graph, b->from->name));
+    MSC_TRY(msc_graph__create_like(&b->builder->graph, b->from->name, b->from));
     MSC_TRY(msc_graph_set_notes(b->builder->graph, &b->from->notes));
     b->values = msc_arena_array(&b->builder->arena, n_tensors, sizeof(b->values[0]));
     b->symbols = msc_arena_array(&b->builder->arena, n_prims + 1, sizeof(b->symbols[0]));

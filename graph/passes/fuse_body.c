@@ -33,7 +33,9 @@ static enum msc_status fuse_body_start(struct body *b, const struct msc_graph *g
     b->operands = msc_arena_array(&b->arena, n_operands, sizeof(b->operands[0]));
     MSC_TRY(MSC_ALLOCATED(b->copies && b->operands));
     memset(b->copies, 0xff, n_tensors * sizeof(b->copies[0]));
-    return msc_graph_create(&b->graph, m->graph->name);
+    MSC_TRY(msc_graph_create(&b->graph, m->graph->name));
+    b->graph->notes.keeps_attr_order = g->notes.keeps_attr_order;
+    return MSC_OK;
 }
 
 static void fuse_body_finish(struct body *b) {

@@ -311,7 +311,7 @@ static enum msc_status set_outputs(struct msc_prune *p) {
 
 static enum msc_status prune_build(struct msc_prune *p) {
     struct msc_builder *b = p->builder;
-    MSC_TRY(msc_graph_create(&b->graph, p->from->name));
+    MSC_TRY(msc_graph__create_like(&b->graph, p->from->name, p->from));
     MSC_TRY(msc_graph_set_notes(b->graph, &p->from->notes));
     p->values = msc_arena_array(&b->arena, (size_t)p->from->n_tensors, sizeof(p->values[0]));
     MSC_TRY(MSC_ALLOCATED(p->values));

@@ -336,7 +336,7 @@ enum msc_status msc_graph_unroll(struct msc_unrolled *out, const struct msc_grap
                                  const struct msc_unroll *unroll) {
     struct unroller u = {.from = g, .unroll = unroll};
     *out = (struct msc_unrolled){0};
-    MSC_TRY(msc_graph_create(&u.to, g->name));
+    MSC_TRY(msc_graph__create_like(&u.to, g->name, g));
     enum msc_status status = unroll_build(&u);
     if (status == MSC_OK) {
         status = find_joints(out, &u);

@@ -273,6 +273,10 @@ int msc_evaluator_n_threads(const struct msc_evaluator *ev) {
     return ev->options.n_threads;
 }
 
+const struct msc_cancel *msc_evaluator_cancel(const struct msc_evaluator *ev) {
+    return ev->options.cancel;
+}
+
 const struct msc_dataset *msc_evaluator_dataset(const struct msc_evaluator *ev) {
     return ev->dataset;
 }

@@ -164,6 +164,8 @@ struct msc_outline {
 // The outline is made at the first call. The evaluator owns the plan.
 enum msc_status msc_evaluator_outline(struct msc_outline *out, struct msc_evaluator *ev);
 const struct msc_dataset *msc_evaluator_dataset(const struct msc_evaluator *ev);
+// The options' request to stop; may be NULL.
+const struct msc_cancel *msc_evaluator_cancel(const struct msc_evaluator *ev);
 int msc_evaluator_n_threads(const struct msc_evaluator *ev);
 
 struct msc_evaluator_stats {

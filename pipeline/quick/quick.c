@@ -32,6 +32,8 @@ static enum msc_status claim_output(const struct msc_quick *q) {
     MSC_TRY_OUT(msc_file_set_read(&files, "the inputs", q->options->inputs));
     MSC_TRY_OUT(msc_file_set_read(&files, "the labels", q->options->labels));
     MSC_TRY_OUT(msc_output_claim(&files, MSC_OUTPUT_MODEL, "--output", q->options->output));
+    MSC_TRY_OUT(msc_output_claim(&files, MSC_OUTPUT_STRATEGY, "--save-strategy",
+                                 q->options->save_strategy));
 out:
     msc_file_set_finish(&files);
     return status;
@@ -41,15 +43,18 @@ out:
 
 static enum msc_status write_model(const struct msc_quick *q) {
     const struct msc_quick_plan *best = &q->plans[0];
-    struct msc_strategy *strategy = NULL;
-    if (best->strategy) {
-        return msc_export_model(q->setup->model->graph, best->strategy, q->options->output, NULL,
-                                -1);
+    const struct msc_graph *graph = q->setup->model->graph;
+    const char *path = q->options->save_strategy;
+    struct msc_strategy *made = NULL;
+    if (!best->strategy) {
+        MSC_TRY(msc_export_strategy(&made, q->session.env, best->choices));
     }
-    MSC_TRY(msc_export_strategy(&strategy, q->session.env, best->choices));
-    enum msc_status status =
-        msc_export_model(q->setup->model->graph, strategy, q->options->output, NULL, -1);
-    msc_strategy_destroy(strategy);
+    const struct msc_strategy *strategy = best->strategy ? best->strategy : made;
+    enum msc_status status = msc_export_model(graph, strategy, q->options->output, NULL, -1);
+    if (status == MSC_OK && path) {
+        status = msc_strategy_save(strategy, graph, path);
+    }
+    msc_strategy_destroy(made);
     return status;
 }
 
@@ -61,6 +66,9 @@ static enum msc_status check_loads(const struct msc_quick *q,
         return MSC_OK;
     }
     (void)msc_onnx_remove(q->options->output);
+    if (q->options->save_strategy) {
+        (void)remove(q->options->save_strategy);
+    }
     return MSC_FAIL(
         MSC_E_UNSUPPORTED,
         "quantize: %s is removed because its runtime refuses it: %s; leave more tensors "

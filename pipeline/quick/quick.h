@@ -8,7 +8,7 @@
 //     MSC_TRY(msc_quick_quantize(&report, &o));
 //     cJSON_Delete(report);
 //
-// Writes only the output: no record and no workspace.
+// Writes only the output and, if asked for, the strategy: no record and no workspace.
 #ifndef MSC_PIPELINE_QUICK_QUICK_H
 #define MSC_PIPELINE_QUICK_QUICK_H
 
@@ -29,11 +29,12 @@ struct msc_quick_options {
     // Needs labels.
     bool has_accuracy_drop;
     double accuracy_drop;
-    const char *output; // the ONNX file to write
-    const char *target; // NULL: the default
-    const char *sites;  // NULL: all that the target requantises
-    const char *effort; // fast, default or best; NULL: default
-    int64_t n_float;    // most tensors that may be left float; < 0: a tenth of all
+    const char *output;        // the ONNX file to write
+    const char *save_strategy; // the strategy file to write as well; NULL: none
+    const char *target;        // NULL: the default
+    const char *sites;         // NULL: all that the target requantises
+    const char *effort;        // fast, default or best; NULL: default
+    int64_t n_float;           // most tensors that may be left float; < 0: a tenth of all
     // As in a configuration: tensors to compare (default: "auto" of `env.loss_tensors`), tensors
     // after which nothing is quantised, and patterns of tensors that stay float. A string that
     // begins with [ or { is JSON, as in a configuration; otherwise commas separate several names.

@@ -1,10 +1,10 @@
 """Connects a program that mscgym starts with the Python process that started mscgym.
 
     python3 bridge.py agent                  lines of the agent's protocol, on standard input and output
-    python3 bridge.py metric OUTPUTS         prints the metric of the outputs in this file
+    python3 bridge.py metric {outputs}       lines of the protocol of a lasting metric
 
 mscgym starts this file by its path, for an agent or a metric that is an object of the calling process
-(mscgym.serving). It imports little, because a metric starts it for each trial. MSCGYM_BRIDGE is the address.
+(mscgym.serving). MSCGYM_BRIDGE is the address.
 """
 import os
 import socket
@@ -19,12 +19,8 @@ def main() -> int:
         return 1
     with socket.socket(socket.AF_UNIX) as link:
         link.connect(address)
-        link.sendall("\t".join(sys.argv[1:]).encode("utf-8", "surrogateescape") + b"\n")
+        link.sendall(role.encode() + b"\n")
         answers = link.makefile("rb")
-        if role == "metric":
-            line = answers.readline()
-            sys.stdout.buffer.write(line)
-            return 0 if line else 1
         for request in sys.stdin.buffer:
             link.sendall(request)
             line = answers.readline()

@@ -19,6 +19,7 @@ from mscgym.folders import Held, Room, made
 from mscgym.models import Source
 from mscgym.options import AnyNumber, AnyPath, ModelOptions, arguments, check_names, keywords
 from mscgym.record import Record
+from mscgym.refining import Plan, Wish, arrays_of, refined_plan
 from mscgym.results import Bench, Quantized, Report, Searched
 from mscgym.safetensors import read_safetensors
 from mscgym.samples import Data, collect
@@ -28,7 +29,8 @@ def quantize(model: Any, data: Data, *, output: AnyPath | None = None, labels: A
              target: str | None = None, effort: str | None = None, sites: str | None = None, float: int | None = None,
              loss_tensors: str | Sequence[str] | None = None, outputs: str | Sequence[str] | None = None,
              exclude: str | Sequence[str] | None = None, batch: int | None = None, atol: AnyNumber | None = None,
-             accuracy_drop: AnyNumber | None = None, workspace: AnyPath | None = None, progress: bool | None = None,
+             accuracy_drop: AnyNumber | None = None, refine: str | Mapping[str, Any] | None = None,
+             workspace: AnyPath | None = None, progress: bool | None = None,
              **options: Unpack[ModelOptions]) -> Quantized:
     """Makes the best 8-bit model that needs no search: `mscgym quantize`.
 
@@ -38,7 +40,7 @@ def quantize(model: Any, data: Data, *, output: AnyPath | None = None, labels: A
         >>> _ = result.save("small.onnx")
 
     Args:
-        model: A path (ONNX or MSCGraph JSON), an onnx.ModelProto, a torch.nn.Module, a torch.export.ExportedProgram,
+        model: A path (ONNX, MSCGraph text or JSON), an onnx.ModelProto, a torch.nn.Module, a torch.export.ExportedProgram,
             or a result. A module is exported by torch's dynamo exporter, in evaluation mode.
         data: A few hundred samples for calibration: an array [samples, ...]; a dict of such arrays by the names of
             the model's inputs; a path; a torch DataLoader or Dataset; a list or an iterator of batches; or a function
@@ -55,29 +57,41 @@ def quantize(model: Any, data: Data, *, output: AnyPath | None = None, labels: A
         batch: Number of samples that run together. Default: from the model's shapes.
         atol: Largest difference between a backend and the reference kernels; default 0.001.
         accuracy_drop: Write only a plan whose accuracy is at most so much below the float model's, such as 0.01.
-        workspace: Folder for the exported model and the samples, which are kept there. Default: a temporary one.
+        refine: "torch": train the plan's integers and scales with torch, without labels (docs/training.md); or a dict
+            with the options of this training.
+        workspace: Folder for the exported model, the strategy and the samples, which are kept there. Default: a
+            temporary one.
         progress: True or False: show a bar of tqdm, or none. Default: in notebooks and terminals, if tqdm is there.
         **options: device, isa, threads, memory, bind: see mscgym.options.ModelOptions.
 
     Raises:
         Error: The program refused the model, the samples or an option, or no plan keeps `accuracy_drop`.
         TypeError: An option or a form of data is unknown.
-        Stopped: Ctrl-C stopped the program; nothing was written.
+        Stopped: Ctrl-C stopped the program; nothing was written. If it stopped `refine`, `result` has the plan before.
     """
     check_names("quantize", options, keywords(quantize, ModelOptions))
+    wish = Wish(refine) if refine is not None else None
+    if wish and (loss_tensors or outputs):
+        raise TypeError("quantize(): refine compares the model's outputs, so it does not take loss_tensors or outputs")
     source = Source(model)
     collected = collect(data, source.signature() if source.is_module else source.signature, samples, labels)
     with Room(collected.n_bytes()) as room:
         folder = made(workspace) if workspace else room
         path = source.save(folder, collected)
-        held = None if output or workspace else Held()
-        written = os.fspath(output) if output else os.path.join(held.path if held else folder, "quantized.onnx")
-        words = arguments({"inputs": collected.save(folder), "output": written,
+        held = None if workspace else Held()
+        kept = held.path if held else folder
+        written = os.fspath(output) if output else os.path.join(kept, "quantized.onnx")
+        strategy = os.path.join(kept, "quantized.json")
+        words = arguments({"inputs": collected.save(folder), "output": written, "save_strategy": strategy,
                            "labels": collected.save_labels(folder), "target": target, "effort": effort,
                            "sites": sites, "float": float, "loss_tensors": loss_tensors, "outputs": outputs,
                            "exclude": exclude, "batch": batch, "atol": atol, "accuracy_drop": accuracy_drop, **options})
         answer = process.call(["quantize", path, *words], progress=progress)
-    return results.quantized(answer.value, answer.lines, held)
+        result = results.quantized(answer.value, answer.lines, held, strategy)
+        if wish:
+            refined_plan(wish, Plan(result, path, strategy, arrays_of(collected), answer.value["held_back"],
+                                    written, strategy, labels=collected.classes(), options=options, progress=progress))
+    return result
 
 
 def run(model: Any, data: Data, *, strategy: AnyPath | None = None, tensors: str | Sequence[str] | None = None,

@@ -10,10 +10,11 @@ and writing files needs numpy.
 from __future__ import annotations
 
 import json
-import struct
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Iterator
+
+from mscgym.safetensors import read_safetensors, write_safetensors
 
 if TYPE_CHECKING:
     import numpy as np
@@ -21,9 +22,6 @@ if TYPE_CHECKING:
     Array = np.ndarray[Any, np.dtype[Any]]
 else:
     Array = Any
-
-_TYPES = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "I64": "<i8", "I32": "<i4", "I16": "<i2", "I8": "i1",
-          "U64": "<u8", "U32": "<u4", "U16": "<u2", "U8": "u1", "BOOL": "?"}
 
 
 class GraphError(ValueError):
@@ -44,7 +42,9 @@ def text_of(value: Any) -> str:
 
 @dataclass
 class Tensor:
-    """The output of a joint, or a weight. A length of -1 is symbolic; `prims` then names its expression."""
+    """The output of a joint, or a weight. A length of -1 is symbolic; `prims` then names its expression. The program
+    infers a layout that is not given.
+    """
     name: str
     shape: list[int]
     dtype: str
@@ -53,9 +53,9 @@ class Tensor:
     prims: list[str] = field(default_factory=list)
 
     def to_json(self) -> dict[str, Any]:
-        members: dict[str, Any] = {"name": self.name, "alias": self.alias, "dtype": self.dtype, "layout": self.layout,
-                                   "shape": self.shape}
-        return members | ({"prims": self.prims} if -1 in self.shape else {})
+        members: dict[str, Any] = {"name": self.name, "alias": self.alias, "dtype": self.dtype, "shape": self.shape}
+        return members | ({"layout": self.layout} if self.layout else {}) | (
+            {"prims": self.prims} if -1 in self.shape else {})
 
     @staticmethod
     def from_json(value: dict[str, Any]) -> Tensor:
@@ -88,7 +88,11 @@ class Joint:
 
 @dataclass
 class Graph:
-    """A network as a list of joints, each after those that it reads. `arrays` has the elements of all weights."""
+    """A network as a list of joints, each after those that it reads. `arrays` has the elements of all weights.
+
+    Attributes are written sorted by key, or in the order of `attrs` if `keeps_attr_order` is true. The program and
+    `load` keep an order that is not sorted (docs/text-form.md).
+    """
     name: str = "main"
     joints: list[Joint] = field(default_factory=list)
     inputs: list[str] = field(default_factory=list)
@@ -96,6 +100,7 @@ class Graph:
     prims: list[dict[str, Any]] = field(default_factory=list)
     notes: dict[str, Any] = field(default_factory=dict)
     arrays: dict[str, Array] = field(default_factory=dict)
+    keeps_attr_order: bool = False
 
     def joint(self, name: str) -> Joint:
         """The joint of this name. KeyError if there is none."""
@@ -166,7 +171,7 @@ class Graph:
             node = {"index": index, "name": joint.name, "shared_ref": shared, "optype": joint.optype,
                     "parents": list(dict.fromkeys(producers[name] for name in joint.inputs if name)),
                     "inputs": joint.inputs, "outputs": [t.to_json() for t in joint.outputs],
-                    "attrs": dict(sorted(joint.attrs.items())),
+                    "attrs": dict(joint.attrs.items() if self.keeps_attr_order else sorted(joint.attrs.items())),
                     "weights": {role: t.to_json() for role, t in joint.weights.items()}}
             nodes.append(node | ({"scope": joint.scope} if joint.scope else {})
                          | ({"graphs": joint.graphs} if joint.graphs else {}))
@@ -177,7 +182,7 @@ class Graph:
     def save(self, path: str | Path) -> None:
         """Writes PATH (".json") and, next to it, the weights (".safetensors"). OSError if a file cannot be written."""
         path = _json_path(path)
-        write_safetensors(path.with_suffix(".safetensors"), self.arrays)
+        write_safetensors(str(path.with_suffix(".safetensors")), {name: [array] for name, array in self.arrays.items()})
         path.write_text(json.dumps(self.to_json(), indent=1) + "\n", encoding="utf-8")
 
     @staticmethod
@@ -189,7 +194,11 @@ class Graph:
         except ValueError as error:
             raise GraphError(f"{path}: not JSON ({error})") from error
         graph = Graph.from_json(value, str(path))
-        graph.arrays = read_safetensors(path.with_suffix(".safetensors"))
+        try:
+            arrays = read_safetensors(str(path.with_suffix(".safetensors")))
+        except ValueError as error:
+            raise GraphError(str(error)) from error
+        graph.arrays = {name: array.copy() for name, array in arrays.items()}  # the file may change
         return graph
 
     @staticmethod
@@ -201,7 +210,8 @@ class Graph:
                             {role: Tensor.from_json(t) for role, t in node.get("weights", {}).items()},
                             node.get("scope", ""), node.get("graphs", [])) for node in value["nodes"]]
             prims = [{key: item for key, item in prim.items() if key != "index"} for prim in value.get("prims", [])]
-            return Graph(value["name"], joints, value["inputs"], value["outputs"], prims, value.get("notes", {}))
+            return Graph(value["name"], joints, value["inputs"], value["outputs"], prims, value.get("notes", {}),
+                         keeps_attr_order=any(list(j.attrs) != sorted(j.attrs) for j in joints))
         except (KeyError, TypeError, AttributeError) as error:
             raise GraphError(f"{where}: not an MSCGraph ({type(error).__name__}: {error}); "
                              "make one with `mscgym graph MODEL -o FILE.json`") from error
@@ -212,40 +222,3 @@ def _json_path(path: str | Path) -> Path:
     if path.suffix != ".json":
         raise GraphError(f"{path}: the name of a graph's file ends in .json")
     return path
-
-
-def write_safetensors(path: str | Path, arrays: dict[str, Array]) -> None:
-    """Writes arrays in the format safetensors. GraphError if an array has a type that the format lacks."""
-    import numpy as np
-    header, offset = {}, 0
-    names = {np.dtype(text): kind for kind, text in _TYPES.items()}
-    for name, array in arrays.items():
-        kind = names.get(array.dtype.newbyteorder("<"))
-        if kind is None:
-            raise GraphError(f"{path}: '{name}' has the type {array.dtype}, which the file cannot hold")
-        header[name] = {"dtype": kind, "shape": list(array.shape), "data_offsets": [offset, offset + array.nbytes]}
-        offset += array.nbytes
-    text = json.dumps(header, separators=(",", ":")).encode()
-    text += b" " * (-len(text) % 8)
-    with open(path, "wb") as file:
-        file.write(struct.pack("<Q", len(text)) + text)
-        for array in arrays.values():
-            file.write(np.asarray(array, array.dtype.newbyteorder("<"), order="C").tobytes())
-
-
-def read_safetensors(path: str | Path) -> dict[str, Array]:
-    """Reads the arrays of a safetensors file. GraphError, which names the file, if it has another form."""
-    import numpy as np
-    data = Path(path).read_bytes()
-    try:
-        start = 8 + struct.unpack("<Q", data[:8])[0]
-        arrays = {}
-        for name, entry in json.loads(data[8:start]).items():
-            if name != "__metadata__":
-                first, last = entry["data_offsets"]
-                part = np.frombuffer(data[start + first:start + last], _TYPES[entry["dtype"]])
-                arrays[name] = part.reshape(entry["shape"]).copy()
-    except (KeyError, TypeError, ValueError, struct.error) as error:
-        raise GraphError(f"{path}: not a safetensors file of floats and integers ({type(error).__name__}: {error})"
-                         ) from error
-    return arrays

@@ -10,7 +10,7 @@ import contextlib
 import inspect
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -94,7 +94,7 @@ class Source:
     """A model as the user gave it.
 
     Args:
-        model: A path (ONNX or MSCGraph JSON), a result, an onnx.ModelProto, a torch.nn.Module, a
+        model: A path (ONNX, MSCGraph text or JSON), a result, an onnx.ModelProto, a torch.nn.Module, a
             torch.export.ExportedProgram, or what torch.onnx.export returns.
     """
 
@@ -113,17 +113,22 @@ class Source:
         """The model's inputs."""
         if self.is_module:
             return _signature_of_forward(self.model.forward)
+        shapes: dict[str, list[str]]
         if self.is_program:
-            names = list(self.model.graph_signature.user_inputs)
+            shapes = {name: [] for name in self.model.graph_signature.user_inputs}
         elif self.is_proto or self.is_onnx_program:
             graph = (self.model if self.is_proto else self.model.model_proto).graph
             stored = {tensor.name for tensor in graph.initializer}
-            names = [value.name for value in graph.input if value.name not in stored]
+            shapes = {value.name: [dim.dim_param for dim in value.type.tensor_type.shape.dim]
+                      for value in graph.input if value.name not in stored}
         else:
             graph = process.call(["graph", str(self.path)], progress=False).value
             nodes = [node for node in graph["nodes"] if node["optype"] == "input"]
-            names = [node["outputs"][0].get("alias") or node["name"] for node in nodes]
-        return Signature(names, len(names))
+            tensors = [node["outputs"][0] | {"node": node["name"]} for node in nodes]
+            shapes = {tensor.get("alias") or tensor["node"]: [
+                prim if length < 0 else "" for length, prim in zip(tensor["shape"], tensor.get("prims", []))]
+                for tensor in tensors}
+        return Signature(list(shapes), len(shapes), axes=_sample_axes(list(shapes.items())))
 
     def save(self, folder: str, samples: Samples | None) -> str:
         """Writes the model to the folder, unless it is a file. Returns its path. Samples get the names of the
@@ -159,6 +164,18 @@ class Source:
             line = (str(cause).strip().splitlines() or [""])[0]
             raise Error(f"torch.onnx.export cannot export {type(self.model).__name__}: {type(cause).__name__}: "
                         f"{line}") from error
+
+
+def _sample_axes(shapes: Sequence[tuple[str, Sequence[str]]]) -> dict[str, int]:
+    """The axes of samples that are not the first. Shapes have names of open lengths, and "" for others. As in the
+    program, the number of samples is the first length of an input, if it is open and no other length is in all inputs.
+    """
+    leading = [shape[0] for _, shape in shapes if shape and shape[0]]
+    names = [length for _, shape in shapes for length in shape if length]
+    shared = [length for length in names if all(length in shape for _, shape in shapes)]
+    is_leading = leading and (len(shapes) == 1 or leading[0] in shared or not shared)
+    symbol = leading[0] if is_leading else next(iter(shared or names), "")
+    return {name: list(shape).index(symbol) for name, shape in shapes if symbol in shape and symbol != shape[0]}
 
 
 def _signature_of_forward(forward: Any) -> Signature:

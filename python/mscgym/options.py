@@ -25,12 +25,14 @@ class ModelOptions(TypedDict, total=False):
         threads: Number of threads; default: one per processor.
         memory: Most memory to use: bytes, or a text such as "4G".
         bind: Values of symbolic dimensions, or of inputs that decide shapes: {"H": 224}.
+        operators: Plug-ins for operators that mscgym lacks: a path or several (docs/operators.md).
     """
     device: str
     isa: str
     threads: int
     memory: int | str
     bind: Mapping[str, int]
+    operators: AnyPath | Sequence[AnyPath]
 
 
 class SearchOptions(ModelOptions, total=False):
@@ -106,7 +108,7 @@ def arguments(options: Mapping[str, Any]) -> list[str]:
             words.append(flag)
         elif name == "bind":
             words += [f"{flag}={symbol}={number}" for symbol, number in value.items()]
-        elif name in ("warm_from", "tensor", "state"):
+        elif name in ("warm_from", "tensor", "state", "operators"):
             values = [value] if isinstance(value, (str, os.PathLike)) else value
             words += [f"{flag}={_text(one)}" for one in values]
         else:

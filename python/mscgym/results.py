@@ -13,6 +13,9 @@ from mscgym.record import Record
 from mscgym.table import Table, flattened
 
 
+COSTS = ("size_", "bit_ops", "macs", "parameters")  # names of numbers that training does not change
+
+
 class Result(os.PathLike[str]):
     """A compressed model, and how it was found. It can be used wherever the path of the model can.
 
@@ -22,12 +25,14 @@ class Result(os.PathLike[str]):
         report: Everything that the program reports, as docs/json.md describes it.
         log: The lines that the program wrote to standard error.
         record: The trials of a search; None for `quantize`, which keeps none.
-        strategy: The strategy file of a search, as a path; else None.
+        strategy: The strategy file, as a path; None: nothing meets every bound.
     """
 
     def __init__(self, model: Model | None, table: Table, plan: Mapping[str, Any], report: Mapping[str, Any],
-                 log: Sequence[str], record: Record | None = None, strategy: Path | None = None):
+                 log: Sequence[str], record: Record | None = None, strategy: Path | None = None,
+                 held: object = None):
         self._model = model
+        self._held = held
         self.table = table
         self.plan = plan
         self.report = report
@@ -54,6 +59,20 @@ class Result(os.PathLike[str]):
 
     def __fspath__(self) -> str:
         return os.fspath(self.model)
+
+    def add_refined(self, report: Mapping[str, Any], before: Mapping[str, float], after: Mapping[str, float],
+                    model: str, strategy: str) -> None:
+        """Adds what `refine` found (mscgym.refining): its report and, if the trained plan is better, the plan's
+        numbers, model and strategy.
+        """
+        self.report = {**self.report, "refine": report}
+        best, *others = self.table
+        columns = {best: {**before, **self.table[best]}, **{name: self.table[name] for name in others}}
+        if report["kept"]:
+            costs = {key: number for key, number in self.table[best].items() if key.startswith(COSTS)}
+            columns = {"refined": {**after, **costs}, **columns}
+            self._model, self.strategy = Model(model, self._held), Path(strategy)
+        self.table = Table(columns)
 
     def save(self, path: str | os.PathLike[str]) -> Model:
         """Copies the compressed model to a file."""
@@ -145,7 +164,8 @@ def _numbers(plan: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, flo
     return flattened({**plan.get("metrics", {}), **examined}, names)
 
 
-def quantized(report: Mapping[str, Any], log: Sequence[str], held: object) -> Quantized:
+def quantized(report: Mapping[str, Any], log: Sequence[str], held: object, strategy: str) -> Quantized:
+    """`held` keeps temporary files as long as the result."""
     plans = report["plans"]
     best = plans[0]
     plain = next((plan for plan in plans[1:] if plan.get("plain")), None)
@@ -153,7 +173,7 @@ def quantized(report: Mapping[str, Any], log: Sequence[str], held: object) -> Qu
     names = {"validation": "held_back"}
     table = Table({name: _numbers(plan, names) for name, plan in columns.items()})
     plan = {key: best[key] for key in ("weights", "activations", "float", "improved")}
-    return Quantized(Model(report["model"], held), table, plan, report, log)
+    return Quantized(Model(report["model"], held), table, plan, report, log, None, Path(strategy), held)
 
 
 def searched(report: Mapping[str, Any], log: Sequence[str], metric: str | None) -> Searched:

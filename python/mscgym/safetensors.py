@@ -45,7 +45,17 @@ def write_safetensors(path: str, arrays: Mapping[str, Sequence[numpy.ndarray]]) 
 
 
 def read_safetensors(path: str) -> dict[str, numpy.ndarray]:
-    """The arrays of a file, mapped into memory and private to this process."""
+    """The arrays of a file, mapped into memory and private to this process. ValueError, which names the file, if it
+    has another form.
+    """
+    try:
+        return _read(path)
+    except (KeyError, OverflowError, TypeError, ValueError) as error:
+        raise ValueError(f"{path}: not a safetensors file of floats and integers ({type(error).__name__}: {error})"
+                         ) from error
+
+
+def _read(path: str) -> dict[str, numpy.ndarray]:
     import numpy
 
     types = {code: name for name, code in TYPES.items()}

@@ -4,6 +4,8 @@
     samples.inputs             # {"image": [array, array, ...]}: chunks along the axis of samples
     path = samples.save(folder)
 
+The axis of samples is the first, or the axis where the model's input has the symbol for their number.
+
 Forms: an array [samples, ...]; a mapping of such arrays by input; a path (.npz, .npy, .safetensors or a
 folder of images); a sequence, a DataLoader or an iterator of batches; a Dataset of torch; a function
 without arguments that returns any of these. A batch is an array, a tuple of arrays in the order of the
@@ -33,14 +35,18 @@ class Signature:
     names: Sequence[str]
     n_needed: int
     is_open: bool = False  # it may have more inputs, without names
+    axes: Mapping[str, int] = field(default_factory=dict)  # of samples; 0 for inputs that are not here
 
 
 @dataclass
 class Samples:
-    """Samples as chunks: arrays whose first axis is the samples, to be joined along it."""
+    """Samples as chunks: arrays whose first axis is the samples, to be joined along it. In files the samples of an
+    input are at the axis that `axes` names.
+    """
     inputs: dict[str, list[numpy.ndarray]] = field(default_factory=dict)
     labels: list[numpy.ndarray] = field(default_factory=list)
     path: str | None = None  # a file or folder that the program reads itself; there are no inputs then
+    axes: dict[str, int] = field(default_factory=dict)
 
     def n(self) -> int:
         return max((sum(_n_rows(chunk) for chunk in chunks) for chunks in self.inputs.values()), default=0)
@@ -68,6 +74,20 @@ class Samples:
 
     def rename(self, names: Mapping[str, str]) -> None:
         self.inputs = {names.get(name, name): chunks for name, chunks in self.inputs.items()}
+        self.axes = {names.get(name, name): axis for name, axis in self.axes.items()}
+
+    def _in_place(self, name: str, chunk: numpy.ndarray) -> numpy.ndarray:
+        """A chunk with the samples at their axis in files."""
+        import numpy
+
+        return numpy.moveaxis(chunk, 0, self.axes[name]) if name in self.axes else chunk
+
+    def joined(self, name: str) -> numpy.ndarray:
+        """All samples of an input, as in a file."""
+        import numpy
+
+        chunks = self.inputs[name]
+        return self._in_place(name, numpy.concatenate(chunks)) if chunks[0].ndim else chunks[0]
 
     def save(self, folder: str, name: str = "samples") -> str:
         """Writes the inputs to a file of safetensors in the folder, and returns its path."""
@@ -77,9 +97,9 @@ class Samples:
         arrays: dict[str, list[numpy.ndarray]] = {}
         for key, chunks in self.inputs.items():
             if len({chunk.shape[1:] for chunk in chunks}) <= 1:
-                arrays[key] = chunks
+                arrays[key] = chunks if key not in self.axes else [self.joined(key)]
             else:  # samples of different shapes, each in an array of its own
-                rows = (chunk[i:i + 1] for chunk in chunks for i in range(len(chunk)))
+                rows = (self._in_place(key, chunk[i:i + 1]) for chunk in chunks for i in range(len(chunk)))
                 arrays.update({f"{key}/{i}": [row] for i, row in enumerate(rows)})
         write_safetensors(path, arrays)
         return path
@@ -89,8 +109,7 @@ class Samples:
         import numpy
 
         path = os.path.join(folder, "samples.npz")
-        arrays: dict[str, Any] = {name: numpy.concatenate(chunks) if chunks[0].ndim else chunks[0]
-                                  for name, chunks in self.inputs.items()}
+        arrays: dict[str, Any] = {name: self.joined(name) for name in self.inputs}
         numpy.savez(path, **arrays)
         return path
 
@@ -160,6 +179,7 @@ class _Collector:
         self._ask = signature
         self._signature = signature if isinstance(signature, Signature) else None
         self._n = n
+        self.is_whole = False  # the only array, which the program takes as it is
 
     def signature(self) -> Signature:
         if self._signature is None:
@@ -172,6 +192,7 @@ class _Collector:
 
     def add(self, batch: Any) -> None:
         inputs, labels = self._split(batch)
+        inputs = {name: self._samples_first(name, array) for name, array in inputs.items()}
         left = self.left()
         if not inputs:
             raise TypeError(f"samples: a batch has none of the model's inputs, {', '.join(self.signature().names)}")
@@ -192,8 +213,25 @@ class _Collector:
             return self._split_sequence(list(batch))
         raise TypeError(f"samples: expected an array, a tuple, a list or a dict, found {type(batch).__name__}")
 
+    def _samples_first(self, name: str, array: numpy.ndarray) -> numpy.ndarray:
+        import numpy
+
+        axis = 0 if self.is_whole else self.signature().axes.get(name, 0)
+        if axis == 0 or axis >= array.ndim:
+            return array
+        self.samples.axes[name] = axis
+        return numpy.moveaxis(array, axis, 0)
+
+    def _count(self, first: Array) -> int:
+        """The number of samples of an array of the first input."""
+        signature = self.signature()
+        axis = signature.axes.get(signature.names[0], 0) if signature.names else 0
+        return int(first.shape[axis])
+
     def _only_name(self) -> str:
         """The program takes a single array under any name."""
+        if not self.is_whole:
+            self.signature()
         return self._signature.names[0] if self._signature and self._signature.names else "input"
 
     def _split_mapping(self, batch: Mapping[str, Any]) -> tuple[dict[str, numpy.ndarray], Any]:
@@ -215,7 +253,7 @@ class _Collector:
         n_most = len(parts) if signature.is_open else len(signature.names)
         labels = None
         if len(parts) > n_most or (len(parts) > signature.n_needed and len(parts) > 1
-                                   and _looks_like_labels(parts[-1], len(parts[0]))):
+                                   and _looks_like_labels(parts[-1], self._count(parts[0]))):
             labels = parts.pop()
         if len(parts) > n_most:
             raise ValueError(f"samples: a batch has {len(parts) + 1} parts, expected "
@@ -265,7 +303,8 @@ def collect(data: Data, signature: Signature | Callable[[], Signature], n: int |
         if n is None and not path.endswith(".npy"):
             collector.samples.path = path
         else:
-            data = _load(path)
+            data = load_arrays(path)
+    collector.is_whole = n is None and is_array(data) and (labels is None or labels is False)
     if collector.samples.path is None:
         _add_all(collector, data)
     samples = collector.samples
@@ -281,7 +320,8 @@ def collect(data: Data, signature: Signature | Callable[[], Signature], n: int |
     return samples
 
 
-def _load(path: str) -> Any:
+def load_arrays(path: str) -> Any:
+    """The only array of a file, or a dict of its arrays."""
     import numpy
 
     if path.endswith(".npy"):

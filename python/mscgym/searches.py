@@ -19,7 +19,9 @@ from mscgym.errors import Error, Stopped
 from mscgym.folders import made
 from mscgym.models import Source
 from mscgym.options import AnyPath, SearchOptions, arguments, check_names, keywords
+from mscgym.refining import Plan, Wish, arrays_of, refined_plan
 from mscgym.results import Searched
+from mscgym.safetensors import read_safetensors
 from mscgym.samples import Data, Samples, collect
 
 MAXIMISED = ("accuracy",)  # metrics of the program for which a bound is a minimum
@@ -78,10 +80,7 @@ def _measure(metric: Callable[..., float], samples: Samples) -> Callable[[str], 
     labels = samples.joined_labels()
 
     def measure(path: str) -> float:
-        import numpy
-
-        with numpy.load(path) as file:
-            arrays = dict(file)
+        arrays = read_safetensors(path)
         outputs = next(iter(arrays.values())) if len(arrays) == 1 else arrays
         if labels is None:
             return float(metric(outputs))
@@ -99,7 +98,7 @@ def search(model: Any = None, data: Data = None, *, choices: Sequence[Choice] | 
            section: str = "quantize", target: str | None = None, env: Mapping[str, Any] | None = None,
            seed: int | None = None, parallel: int | None = None, race: bool | Mapping[str, Any] | None = None,
            rerank: Mapping[str, Any] | None = None, distill: bool | Mapping[str, Any] | None = None,
-           runtime: bool | Mapping[str, Any] | None = None,
+           runtime: bool | Mapping[str, Any] | None = None, refine: str | Mapping[str, Any] | None = None,
            labels: Any = None, samples: int | None = None, validation: Any = 0.2, batch: int | None = None,
            workspace: AnyPath = "msc_workspace", config: AnyPath | None = None, progress: bool | None = None,
            **options: Unpack[SearchOptions]) -> Searched:
@@ -136,6 +135,7 @@ def search(model: Any = None, data: Data = None, *, choices: Sequence[Choice] | 
         env: Further keys of `env` in a configuration, such as {"rules": [...]}.
         seed, parallel, race, rerank, distill: Keys of a search in a configuration.
         runtime: Measurement of the winner in its runtime: {threads, rounds}, or False for none.
+        refine: As in `quantize`, for the winner; writes refined.onnx and refined.json to the workspace.
         labels: Labels [samples, ...] for `metric` and, if they are classes, the accuracy. Default: those of batches.
         samples: Use at most so many samples, the first ones. Default: all in memory, 512 of loaders and iterators.
         validation: Share of the samples held back to measure the winner, or samples in any form of `data`; 0: none.
@@ -155,8 +155,13 @@ def search(model: Any = None, data: Data = None, *, choices: Sequence[Choice] | 
     if config is not None:
         if model is not None or data is not None:
             raise TypeError("search() takes either a model and data, or config")
+        if refine is not None:
+            raise TypeError("search(): refine needs a model and data, not config")
         limits = {"trials": trials, "time": f"{time}s" if isinstance(time, (int, float)) else time}
         return _run_search(os.fspath(config), {**limits, **options}, progress, None, None)
+    wish = Wish(refine) if refine is not None else None
+    if wish and section == "prune":
+        raise TypeError("search(): refine trains quantised weights, which the section prune does not have")
     source = Source(model)
     signature = source.signature() if source.is_module else source.signature
     collected = collect(data, signature, samples, labels)
@@ -165,12 +170,13 @@ def search(model: Any = None, data: Data = None, *, choices: Sequence[Choice] | 
             "objectives": goal.objectives(objectives, bounds or {}),
             "bounds": goal.bounds(bounds) if bounds else None}
     if metric:
-        keys["command"] = {"argv": serving.command("metric", "{outputs}"), "maximise": maximise}
+        keys["command"] = {"argv": serving.command("metric", "{outputs}"), "maximise": maximise, "lasting": True}
     folder = made(workspace)
     dataset: dict[str, Any] = {"batch": batch}
     path = os.path.abspath(source.save(folder, collected))
     names = list(collected.inputs)
     dataset.update(_saved(collected, folder, ""))
+    held_back = None
     if isinstance(validation, (int, float)):
         dataset["validation"] = validation or None
     elif validation is not None:
@@ -188,7 +194,15 @@ def search(model: Any = None, data: Data = None, *, choices: Sequence[Choice] | 
     measure = _measure(metric, collected) if metric else None
     server = serving.Server(agent if isinstance(agent, Agent) else None, measure) \
         if measure or isinstance(agent, Agent) else None
-    return _run_search(written, options, progress, server, goal.name)
+    result = _run_search(written, options, progress, server, goal.name)
+    if wish and result.strategy:
+        n_held = int(result.metrics.get("validation.samples", 0))
+        name = "validation" if n_held else "held_back"
+        refined_plan(wish, Plan(result, path, os.fspath(result.strategy), arrays_of(collected), n_held,
+                                os.path.join(folder, "refined.onnx"), os.path.join(folder, "refined.json"),
+                                arrays_of(held_back) if held_back else None, collected.classes(),
+                                held_back.classes() if held_back else None, name, options, progress))
+    return result
 
 
 def _given(keys: Mapping[str, Any]) -> dict[str, Any]:
@@ -248,7 +262,7 @@ def prune(model: Any, data: Data, *, density: float | None = None, sparsity: flo
     Raises:
         As `search`.
     """
-    known = {*keywords(search, SearchOptions), *keywords(prune, SearchOptions)} - {"section"}
+    known = {*keywords(search, SearchOptions), *keywords(prune, SearchOptions)} - {"section", "refine"}
     check_names("prune", options, known)
     one = _given({"density": density, "sparsity": sparsity, "pattern": pattern})
     if len(one) > 1 or (one and choices):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import copy
 import json
+import math
 import os
 import socket
 import sys
@@ -44,14 +45,14 @@ class Connection:
 
     def _take(self, line: bytes) -> bool:
         if self._role is None:
-            self._role, *words = line.decode("utf-8", "surrogateescape").split("\t")
-            if self._role == "metric":
-                self._send(repr(self._server.measure(words[0])))
-            return self._role == "agent"
-        message = json.loads(line.decode("utf-8", "replace"))
+            self._role = line.decode()
+            return True
+        is_metric = self._role == "metric"  # a path must keep its bytes
+        message = json.loads(line.decode("utf-8", "surrogateescape" if is_metric else "replace"))
         if message["method"] == "done":
             return False
-        self._send(json.dumps(self._server.ask(message), allow_nan=False, default=plain))
+        answer = self._server.score(message) if is_metric else self._server.ask(message)
+        self._send(json.dumps(answer, allow_nan=False, default=plain))
         return True
 
     def _send(self, text: str) -> None:
@@ -63,7 +64,7 @@ class Server:
 
     Args:
         agent: Answers the requests of the agent's protocol.
-        measure: Returns the metric of the outputs in a .npz file, whose path it gets.
+        measure: Returns the metric of the outputs in a .safetensors file, whose path it gets.
     """
 
     def __init__(self, agent: Agent | None, measure: Callable[[str], float] | None):
@@ -91,6 +92,11 @@ class Server:
             vars(self.agent).clear()
             vars(self.agent).update(copy.deepcopy(self._pristine))
         return self.agent.answer(message)
+
+    def score(self, message: Mapping[str, Any]) -> dict[str, Any]:
+        """The metric of a trial; a number that JSON lacks is no number, and the trial fails."""
+        value = self.measure(message["outputs"])
+        return {"value": value if math.isfinite(value) else None}
 
     def accept(self) -> Connection:
         return Connection(self, self.listener.accept()[0])

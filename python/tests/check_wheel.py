@@ -16,6 +16,7 @@ import tempfile
 import zipfile
 
 MAX_BYTES = 60e6
+NOTEBOOKS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "examples", "notebooks")
 RUNTIMES = re.compile(r"lib(gomp|omp|iomp5)-")
 NOT_SOURCE = re.compile(r"\.git|build.*|__pycache__|msc_workspace|Testing")
 
@@ -88,6 +89,8 @@ def search(program, folder, environment):
 def check_program(folder, environment, program):
     ours, theirs = (search(name, os.path.join(folder, f"examples{i}"), environment)
                     for i, name in enumerate(("mscgym", program)))
+    notebooks = {name for name in os.listdir(os.path.join(folder, "examples0", "notebooks")) if name.endswith(".ipynb")}
+    expect(notebooks == {name for name in os.listdir(NOTEBOOKS) if name.endswith(".ipynb")}, "all notebooks")
     expect(json.loads(ours.splitlines()[0])["numerics"], "a numerics id")
     expect(ours == theirs, "the record of the ordinary build, with its numerics id")
 

@@ -5,6 +5,7 @@
 
 Expected values come from the command line, from numpy, and from the example's files. Needs numpy.
 """
+import base64
 import contextlib
 import doctest
 import importlib.util
@@ -50,7 +51,8 @@ os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
 sys.dont_write_bytecode = True
 
 import mscgym  # noqa: E402
-from mscgym import folders, functions, options, progress, safetensors, samples, searches, table  # noqa: E402
+from mscgym import (folders, functions, models, operators, options, progress, refining, safetensors,  # noqa: E402
+                    samples, searches, table)
 from mscgym.samples import Signature, collect  # noqa: E402
 
 MSCGYM = mscgym.program()
@@ -153,6 +155,28 @@ class TestSamples(unittest.TestCase):
             with self.assertRaises(TypeError):
                 collect(data, self.one)
 
+    def test_samples_on_a_later_axis(self):
+        """A recurrent layer's inputs [steps, samples, features] and state [layers, samples, size]."""
+        shapes = [("x", ["steps", "n", ""]), ("h", ["", "n", ""])]
+        axes = models._sample_axes(shapes)
+        self.assertEqual(axes, {"x": 1, "h": 1})
+        self.assertEqual(models._sample_axes([("x", ["n", "steps"]), ("h", ["", "n", ""])]), {"h": 1})
+        self.assertEqual(models._sample_axes([("x", ["steps", "n"])]), {})
+        self.assertEqual(models._sample_axes([("x", ["", "n"])]), {"x": 1})
+        signature = samples.Signature(["x", "h"], 2, axes=axes)
+        x, h = numpy.arange(120.0).reshape(3, 10, 4), numpy.arange(40.0).reshape(2, 10, 2)
+        labels = numpy.arange(10)
+        batches = [(x[:, i:j], h[:, i:j], labels[i:j]) for i, j in ((0, 4), (4, 8), (8, 10))]
+        for data, n in (((x, h, labels), None), (batches, None), (batches, 7), ({"x": x, "h": h}, 7)):
+            found = samples.collect(data, signature, n)
+            self.assertEqual(found.n(), n or 10)
+            with tempfile.TemporaryDirectory() as folder:
+                read = safetensors.read_safetensors(found.save(folder))
+                self.assertTrue(numpy.array_equal(read["x"], x[:, :n]) and numpy.array_equal(read["h"], h[:, :n]))
+        self.assertEqual(samples.collect(batches, signature, 7).joined_labels().tolist(), [*range(7)])
+        one = samples.Signature(["x"], 1, axes={"x": 1})
+        self.assertEqual(samples.collect((x, labels), one).joined_labels().tolist(), [*range(10)])
+
     def test_a_file_of_safetensors_has_all_types(self):
         arrays = {name: numpy.arange(6).astype(name).reshape(3, 2) for name in safetensors.TYPES}
         arrays |= {"number": numpy.array(2.5), "empty": numpy.zeros((0, 3)),
@@ -203,7 +227,7 @@ class TestOptions(unittest.TestCase):
             mscgym.prune("a", [1.0], density=0.5, sparsity=0.5)
 
     def test_are_all_that_the_commands_have(self):
-        basic = {"json", "quiet", "log_level", "color", "help", "allow_plugins"}
+        basic = {"json", "quiet", "log_level", "color", "help", "allow_plugins", "keep"}
         renamed = {"inputs": "data", "input": "data", "tensor": "tensors", "repeat": "data"}
         searches = set(options.keywords(mscgym.search, options.SearchOptions))
         models_ = options.ModelOptions
@@ -213,7 +237,7 @@ class TestOptions(unittest.TestCase):
             text = said(command, "--help")
             flags = {name.replace("-", "_") for name in re.findall(r"^  (?:-\w, |    )--([a-z-]+)", text, re.M)}
             self.assertTrue(flags)
-            missing = {renamed.get(flag, flag) for flag in flags - basic} - set(known) - {"output"}
+            missing = {renamed.get(flag, flag) for flag in flags - basic} - set(known) - {"output", "save_strategy"}
             self.assertEqual(missing, set(), command)
 
 
@@ -283,6 +307,97 @@ class TestQuantize(InFolder):
         with self.assertLogs("mscgym", "WARNING") as caught:
             mscgym.quantize("digits.onnx", self.image[:20], labels=numpy.full(20, 77), effort="fast", progress=False)
         self.assertIn("are not classes of scores", " ".join(caught.output))
+
+
+class TestRefine(InFolder):
+    """test_refine.py tests the training, which needs torch."""
+
+    def test_needs_torch(self):
+        for call in (mscgym.quantize, mscgym.search):
+            with mock.patch.dict(sys.modules, {"torch": None}), self.assertRaisesRegex(mscgym.Error, "needs torch"):
+                call("digits.onnx", self.image, refine="torch")
+
+    def test_other_wishes_are_refused(self):
+        for wish, kind, text in (("onnx", ValueError, 'only method is "torch"'), ({"step": 3}, TypeError, "'steps'"),
+                                 ({"time": "5 days"}, ValueError, '"5m"')):
+            with self.assertRaisesRegex(kind, text):
+                mscgym.quantize("digits.onnx", self.image, refine=wish)
+        with self.assertRaisesRegex(TypeError, "not config"):
+            mscgym.search(config="digits.json", refine="torch")
+        with self.assertRaisesRegex(TypeError, "unexpected keyword argument 'refine'"):
+            mscgym.prune("digits.onnx", self.image, density=0.5, refine="torch")
+        self.assertEqual([refining.seconds(time) for time in (7, "90s", "1h30m")], [7, 90, 5400])
+
+    def test_strategy_of_quantize(self):
+        result = mscgym.quantize("digits.onnx", self.image, effort="fast", progress=False)
+        outputs = [mscgym.run(*model, self.image, progress=False, strategy=strategy)["scores"]
+                   for model, strategy in ((["digits.onnx"], result.strategy), ([result], None))]
+        self.assertLess(numpy.abs(outputs[0] - outputs[1]).max(), 1e-3 * numpy.abs(outputs[0]).max())
+
+
+class TestOperators(InFolder):
+    """Plug-ins that compute operators: requests and answers, and a network that needs one."""
+    x = numpy.arange(6, dtype=numpy.float32).reshape(2, 3)
+
+    def setUp(self):
+        super().setUp()
+        registered = mock.patch.object(operators, "_operators", [])
+        registered.start()
+        self.addCleanup(registered.stop)
+
+    def ask(self, method, op="Scale", inputs=None, outputs=1, **attributes):
+        def tensor(x):
+            data = base64.b64encode(x.tobytes()).decode()
+            return {"dtype": str(x.dtype), "dims": list(x.shape), "data": data}
+
+        message = {"method": method, "domain": "own", "op": op, "inputs": [tensor(x) for x in inputs or [self.x]],
+                   "attrs": attributes, "outputs": [{"dtype": "float32", "dims": [2, 3]}] * outputs}
+        return operators.answer(message)
+
+    def test_attributes_have_their_types(self):
+        seen = {}
+
+        @operators.operator("own", "Scale")
+        def scale(x, **attributes):
+            seen.update(attributes)
+            return x * numpy.float32(attributes["f"])
+
+        answer = self.ask("compute", i={"type": "int", "value": "-3"}, f={"type": "float", "value": "0.5"},
+                          s={"type": "string", "value": "a b"}, e={"type": "ints", "value": ""},
+                          n={"type": "ints", "value": "7,"}, r={"type": "floats", "value": "0.5,1"},
+                          t={"type": "strings", "value": '["a","b,c"]'}, p={"type": "proto", "value": "AP8="})
+        self.assertEqual(seen, {"i": -3, "f": 0.5, "s": "a b", "e": [], "n": [7], "r": [0.5, 1.0],
+                                "t": ["a", "b,c"], "p": b"\x00\xff"})
+        got = numpy.frombuffer(base64.b64decode(answer["outputs"][0]["data"]), numpy.float32).reshape(2, 3)
+        numpy.testing.assert_array_equal(got, self.x * 0.5)
+
+    def test_types_are_inferred(self):
+        operators.operator("own", "Scale", infer=lambda x: x)(lambda x: x)
+        operators.operator("own", "Two", infer=lambda x: [x, ("int64", (-1,))])(lambda x: (x, x))
+        self.assertEqual(operators.answer({"method": "init"})["operators"][1],
+                         {"domain": "own", "op": "Two", "infers": True})
+        one = {"dtype": "float32", "dims": [2, 3]}
+        self.assertEqual(self.ask("infer"), {"outputs": [one]})
+        self.assertEqual(self.ask("infer", "Two"), {"outputs": [one, {"dtype": "int64", "dims": [-1]}]})
+
+    def test_errors_are_answers(self):
+        operators.operator("own", "Scale")(lambda x: x.astype(numpy.float64))
+        operators.operator("own", "Broken")(lambda x: 1 / 0)
+        self.assertIn("float64, expected float32", self.ask("compute")["error"])
+        self.assertIn("ZeroDivisionError", self.ask("compute", "Broken")["error"])
+        self.assertIn("error", self.ask("compute", "Other"))
+        self.assertIn("error", self.ask("compute", outputs=2))
+
+    def test_a_network_runs(self):
+        model = os.path.join(HERE, "../../examples/operators/made_up.onnx")
+        plugin = os.path.join(HERE, "../../examples/operators/made_up_operators.py")
+        x = numpy.load(os.path.join(HERE, "../../examples/operators/made_up.npz"))["x"]
+        got = mscgym.run(model, x, operators=plugin, tensors=["f", "folded", "largest"])
+        folded = got["f"][:, :6] + got["f"][:, 6:]
+        numpy.testing.assert_array_equal(got["folded"], folded)
+        numpy.testing.assert_array_equal(got["largest"], folded.max(axis=-1))
+        with self.assertRaisesRegex(mscgym.Error, "'blur' is the external operator made.up::Blur"):
+            mscgym.run(model, x)
 
 
 class TestRunAndBench(InFolder):

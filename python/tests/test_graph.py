@@ -15,6 +15,7 @@ if "--installed" not in sys.argv:
 
 from mscgym.graph import Graph, GraphError, Joint, Tensor  # noqa: E402
 from mscgym.torch import source  # noqa: E402
+from mscgym.torch.blocks import cut  # noqa: E402
 
 EXPECTED = '''"""net: a torch module that mscgym wrote from a graph.
 
@@ -32,6 +33,8 @@ FOLDER = Path(__file__).resolve().parent
 
 
 class Main(GraphModule):
+    OUTPUTS = ['picked:0', 'out:0']
+
     def __init__(self):
         super().__init__()
         self.put('body.0', nn.Conv2d(3, 8, 3, stride=2, padding=1, bias=False))
@@ -87,6 +90,29 @@ class GraphTest(unittest.TestCase):
         self.assertIn("        _1_x = F.relu(in_)", lines)
         self.assertIn("        _1_x_1 = -_1_x", lines)
 
+    def test_lengths(self):
+        """A shape that is computed from lengths of inputs is text, and joints that computed only it are left out."""
+        x = joint("x", "input", shape=(-1, 4))
+        grown = joint("grown", "broadcast_to", ["c:0", "shape:0"], (-1, 3))
+        flat = joint("flat", "reshape", ["x:0", "sizes:0"], (-1,))
+        x.outputs[0].prims, grown.outputs[0].prims, flat.outputs[0].prims = ["N", "4"], ["N", "3"], ["MUL"]
+        prims = [{"name": "N", "optype": "shape", "parents": [], "attrs": {"symbol": "N"}},
+                 {"name": "FOUR", "optype": "Int", "parents": [], "attrs": {"value": "4"}},
+                 {"name": "MUL", "optype": "Mul", "parents": ["FOUR", "N"], "attrs": {}}]
+        joints = [x, joint("c", "constant", weights={"const": tensor("c")}),
+                  joint("three", "constant", shape=(1,), weights={"const": tensor("three", 1, dtype="int64")}),
+                  joint("n", "shape_of", ["x:0"], (1,), {"start": "0", "end": "1"}, dtype="int64"),
+                  joint("shape", "concat", ["n:0", "three:0"], (2,), {"axis": "0"}, dtype="int64"), grown,
+                  joint("sizes", "multiply", ["n:0", "three:0"], (1,), dtype="int64"), flat]
+        text = source(Graph("g", joints, ["x:0"], ["grown:0", "flat:0"], prims))
+        self.assertIn("        grown = self.c.expand((x.shape[0], 3))\n", text)
+        self.assertIn("        flat = x.reshape(((4 * x.shape[0]),))\n        return grown, flat\n", text)
+        self.assertNotIn("lengths", text)
+        self.assertNotIn("three", text)
+        grown.outputs[0].prims = ["M", "3"]  # the length of no input: the shape is computed
+        text = source(Graph("g", joints, ["x:0"], ["grown:0"], prims))
+        self.assertIn("three", text)
+
     def test_no_expression(self):
         joints = [joint("x", "input", shape=(1,)), joint("j", "msc.unknown", ["x:0"], (1,))]
         graph = Graph("g", joints, ["x:0"], ["j:0"])
@@ -99,6 +125,14 @@ class GraphTest(unittest.TestCase):
         self.assertEqual(Graph.from_json(value, "net").to_json(), value)
         with self.assertRaisesRegex(GraphError, "^f.json: not an MSCGraph .KeyError: 'nodes'"):
             Graph.from_json({"name": "x"}, "f.json")
+
+    def test_order_of_attributes(self):
+        graph = net()
+        self.assertEqual(list(graph.to_json()["nodes"][2]["attrs"]), ["padding", "strides"])
+        graph.keeps_attr_order = True
+        value = graph.to_json()
+        self.assertEqual(list(value["nodes"][2]["attrs"]), ["strides", "padding"])
+        self.assertEqual(list(Graph.from_json(value, "net").to_json()["nodes"][2]["attrs"]), ["strides", "padding"])
 
     def test_files(self):
         try:
@@ -127,6 +161,49 @@ class GraphTest(unittest.TestCase):
         done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True,
                               env={"PYTHONPATH": str(ROOT)})
         self.assertEqual(done.stdout.strip(), "")
+
+
+class TestBlocks(unittest.TestCase):
+    """Blocks of small graphs; the expected ones are found by hand."""
+
+    def blocks(self, joints, outputs, edits, **more):
+        made = [Joint(name, kind, inputs, [Tensor(f"{name}:0", [-1, 4], "float32", name)],
+                      weights={"weight": Tensor(weight, [4, 4], "float32")} if weight else {})
+                for name, kind, inputs, weight in joints]
+        graph = Graph("main", made, [made[0].outputs[0].name], outputs,
+                      arrays={weight: [] for _, _, _, weight in joints if weight})
+        return cut(graph, {"edits": [{"tensor": tensor} for tensor in edits], **more})
+
+    RESIDUAL = [("x", "input", [], ""), ("a", "msc.linear", ["x:0"], "wa"), ("r", "nn.relu", ["a:0"], ""),
+                ("b", "msc.linear", ["r:0"], "wb"), ("s", "add", ["b:0", "r:0"], ""), ("m", "exp", ["x:0"], ""),
+                ("c", "msc.linear", ["s:0"], "wc"), ("y", "multiply", ["c:0", "m:0"], "")]
+
+    def test_skips_and_unchanged_tensors(self):
+        edits = ["wa", "r:0", "wb", "s", "wc"]
+        found = self.blocks(self.RESIDUAL, ["y:0"], edits)
+        self.assertEqual([[joint.name for joint in block.graph.joints] for block in found],
+                         [["x", "a", "r"], ["r", "b", "s"], ["s", "x", "m", "c", "y"]])
+        self.assertEqual([block.graph.outputs for block in found], [["r:0"], ["s:0"], ["y:0"]])
+        self.assertEqual([block.source for block in found], [None, "r:0", "s:0"])
+        self.assertEqual([block.inputs for block in found], [[0], [], [0]])
+        self.assertEqual([block.edits for block in found], [[0], [1, 2], [3, 4]])
+        self.assertEqual([sorted(block.graph.arrays) for block in found], [["wa"], ["wb"], ["wc"]])
+        everywhere = self.blocks(self.RESIDUAL, ["y:0"], [*edits, "y:0"], sites="all")
+        self.assertEqual([block.edits for block in everywhere], [[0], [1, 2], [3, 4, 5]])
+
+    def test_no_cut_where_two_tensors_cross(self):
+        found = self.blocks(self.RESIDUAL, ["y:0", "r:0"], ["wa", "wb", "wc"])
+        self.assertEqual([[joint.name for joint in block.graph.joints] for block in found],
+                         [["x", "a", "r"], ["r", "x", "b", "s", "m", "c", "y"]])
+        self.assertEqual(found[-1].graph.outputs, ["y:0", "r:0"])
+        inside = self.blocks([*self.RESIDUAL[:4], ("d", "msc.linear", ["b:0"], "wd"), ("s", "add", ["d:0", "r:0"], "")],
+                             ["s:0"], ["wa", "wb", "wd"])
+        self.assertEqual([[joint.name for joint in block.graph.joints] for block in inside],
+                         [["x", "a", "r"], ["r", "b", "d", "s"]])
+
+    def test_what_several_blocks_share(self):
+        joints = [*self.RESIDUAL[:3], ("b", "msc.linear", ["r:0"], "wa")]
+        self.assertEqual([block.shared for block in self.blocks(joints, ["b:0"], ["wa", "r:0"])], [{0}, {0}])
 
 
 if __name__ == "__main__":

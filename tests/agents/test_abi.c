@@ -1,11 +1,12 @@
-// Compares the layout covered by the ABI numbers of agents and environments (env/api/env.h) with
-// the files abi/agent_NUMBER.txt and abi/env_NUMBER.txt: sizes, offsets and limits. If this test
-// fails, the layout has changed: raise the number and write the new file with
+// Compares the layout covered by the ABI numbers of agents, environments and operators with the
+// files abi/agent_NUMBER.txt, abi/env_NUMBER.txt and abi/operators_NUMBER.txt: sizes, offsets and
+// limits. If this test fails, the layout has changed: raise the number and write the new file with
 // MSC_UPDATE_GOLDEN=1. The file of a released number never changes.
 #include "agents/agent.h"
 #include "base/file.h"
 #include "base/str.h"
 #include "env/api/env.h"
+#include "graph/operators.h"
 #include "tests/msc_test.h"
 
 #include <stdio.h>
@@ -291,6 +292,62 @@ static void test_agents_abi__agents(void **state) {
     check_layout("agent", MSC_AGENT_ABI, of_agents, sizeof of_agents / sizeof of_agents[0]);
 }
 
+static const struct row of_operators[] = {
+    SIZE(msc_operator_tensor),
+    AT(msc_operator_tensor, dtype),
+    AT(msc_operator_tensor, n_dims),
+    AT(msc_operator_tensor, dims),
+    AT(msc_operator_tensor, data),
+    SIZE(msc_operator_attr),
+    AT(msc_operator_attr, name),
+    AT(msc_operator_attr, type),
+    AT(msc_operator_attr, value),
+    SIZE(msc_operator_call),
+    AT(msc_operator_call, joint),
+    AT(msc_operator_call, domain),
+    AT(msc_operator_call, op),
+    AT(msc_operator_call, version),
+    AT(msc_operator_call, n_attrs),
+    AT(msc_operator_call, attrs),
+    AT(msc_operator_call, n_inputs),
+    AT(msc_operator_call, inputs),
+    AT(msc_operator_call, n_outputs),
+    AT(msc_operator_call, outputs),
+    AT(msc_operator_call, allocate),
+    AT(msc_operator_call, host),
+    SIZE(msc_operator_def),
+    AT(msc_operator_def, domain),
+    AT(msc_operator_def, op),
+    AT(msc_operator_def, infer),
+    AT(msc_operator_def, compute),
+    SIZE(msc_operators_def),
+    AT(msc_operators_def, abi),
+    AT(msc_operators_def, name),
+    AT(msc_operators_def, summary),
+    AT(msc_operators_def, n_operators),
+    AT(msc_operators_def, operators),
+    IS(MSC_MAX_DIMS),
+    IS(MSC_DTYPE_F32),
+    IS(MSC_DTYPE_F16),
+    IS(MSC_DTYPE_BF16),
+    IS(MSC_DTYPE_F64),
+    IS(MSC_DTYPE_I8),
+    IS(MSC_DTYPE_I16),
+    IS(MSC_DTYPE_I32),
+    IS(MSC_DTYPE_I64),
+    IS(MSC_DTYPE_U8),
+    IS(MSC_DTYPE_U16),
+    IS(MSC_DTYPE_U32),
+    IS(MSC_DTYPE_U64),
+    IS(MSC_DTYPE_BOOL),
+};
+
+static void test_agents_abi__operators(void **state) {
+    (void)state;
+    check_layout("operators", MSC_OPERATORS_ABI, of_operators,
+                 sizeof of_operators / sizeof of_operators[0]);
+}
+
 static void test_agents_abi__environments(void **state) {
     (void)state;
     check_layout("env", MSC_ENV_ABI, of_environments,
@@ -301,6 +358,7 @@ int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_agents_abi__agents),
         cmocka_unit_test(test_agents_abi__environments),
+        cmocka_unit_test(test_agents_abi__operators),
     };
     msc_test_select(argc, argv);
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -10,7 +10,8 @@
 // passes. If a device or a folder is missing, the program reports it and exits with 77 (skipped). A
 // title is printed above the table of the folders after it. With --rewritten PATH every model is
 // first exported to PATH and read from there; known failures with this option are listed under
-// "DEVICE-rewritten". --meaning selects what operators mean: what targets compute, or ONNX's text
+// "DEVICE-rewritten". If PATH ends in .msc or .json, the MSCGraph is written and read instead, and
+// must have no other failures than the model itself. --meaning selects what operators mean: what targets compute, or ONNX's text
 // (graph/targets.def), which ONNX's test data follow. X defaults to 1e-7, as in ONNX's own backend
 // test.
 #include "base/alloc.h"
@@ -67,11 +68,15 @@ static bool is_known(const struct report *r, const char *device, const char *nam
     return at != NULL && n < (int)sizeof line;
 }
 
+static bool is_exported(const struct conformance_options *o) {
+    return o->rewritten != NULL && !msc_graph_can_save(o->rewritten);
+}
+
 static void note_result(struct report *r, const struct row *row, int d) {
     const struct conformance_result *result = &row->results[d];
     char device[64];
     snprintf(device, sizeof device, "%s%s", r->options->devices[d],
-             r->options->run.rewritten != NULL ? "-rewritten" : "");
+             is_exported(&r->options->run) ? "-rewritten" : "");
     bool known = is_known(r, device, row->name);
     if (result->is_passed == known) {
         printf("%s %s (%s): %s\n", device, row->name, row->op,

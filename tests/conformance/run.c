@@ -216,14 +216,23 @@ out:
     return status;
 }
 
-static enum msc_status rewrite(struct msc_graph **g, const struct conformance_options *o) {
-    struct msc_graph *again = NULL;
-    const char *path = o->rewritten;
+// Writes the graph as ONNX, or in the form that the path names, and reads it.
+static enum msc_status write_and_read(struct msc_graph **out, const struct msc_graph *g,
+                                      const struct conformance_options *o) {
     const struct msc_onnx_export_options options = {.sites = NULL};
     const struct msc_onnx_import_options import = {.by_text = o->by_text};
-    MSC_TRY(msc_onnx_save(*g, path, &options));
-    enum msc_status status = msc_onnx_load(&again, path, &import);
-    remove(path);
+    if (msc_graph_can_save(o->rewritten)) {
+        MSC_TRY(msc_graph_save(g, o->rewritten));
+        return msc_graph_load(out, o->rewritten);
+    }
+    MSC_TRY(msc_onnx_save(g, o->rewritten, &options));
+    return msc_onnx_load(out, o->rewritten, &import);
+}
+
+static enum msc_status rewrite(struct msc_graph **g, const struct conformance_options *o) {
+    struct msc_graph *again = NULL;
+    enum msc_status status = write_and_read(&again, *g, o);
+    remove(o->rewritten);
     MSC_TRY(status);
     msc_graph_destroy(*g);
     *g = again;
@@ -244,7 +253,7 @@ static enum msc_status load_for(struct msc_graph **out, const char *path,
                                 const struct msc_array_list *feeds, bool by_text) {
     struct msc_onnx_import_options options = {.by_text = by_text};
     if (!by_text) {
-        return msc_graph_load_for(out, path, feeds);
+        return msc_graph_load_for(out, path, feeds, NULL);
     }
     if (msc_onnx_load(out, path, &options) == MSC_OK) {
         return MSC_OK;

@@ -20,8 +20,7 @@ static void read_alone(const char *text, size_t length) {
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes) {
-    static const char *const files[] = {"model.json",        "model.safetensors", "saved.json",
-                                        "saved.safetensors", "export.onnx",       NULL};
+    static const char *const files[] = {"model.json", "model.safetensors", "export.onnx", NULL};
     struct msc_graph *g = NULL;
     const uint8_t *end = n_bytes > 0 ? memchr(data, '\0', n_bytes) : NULL;
     if (!end || n_bytes > FUZZ_MAX_BYTES) {

@@ -40,23 +40,26 @@ static void find_sites(const struct msc_graph *g) {
     msc_graph_destroy(split);
 }
 
-// Writes MSCGraph JSON and reads it; writing it again must give the same text.
-static void write_json(const struct msc_graph *g) {
+// Saves the graph in a form of MSCGraph and reads it; writing it again must give the same text.
+static void write_form(const struct msc_graph *g, const char *file,
+                       void (*write)(const struct msc_graph *g, struct msc_str *out)) {
     struct msc_graph *again = NULL;
     struct msc_str first = {0}, second = {0};
-    if (fuzz_check(msc_graph_save(g, fuzz_path("saved"))) == MSC_OK) {
-        if (fuzz_check(msc_graph_load(&again, fuzz_path("saved.json"))) != MSC_OK) {
-            fuzz_fail("MSCGraph JSON of our own is refused");
+    if (fuzz_check(msc_graph_save(g, fuzz_path(file))) == MSC_OK) {
+        if (fuzz_check(msc_graph_load(&again, fuzz_path(file))) != MSC_OK) {
+            fuzz_fail("an MSCGraph of our own is refused");
         }
-        msc_graph_write_json(g, &first);
-        msc_graph_write_json(again, &second);
+        write(g, &first);
+        write(again, &second);
         if (strcmp(msc_str_text(&first), msc_str_text(&second)) != 0) {
-            fuzz_fail("MSCGraph JSON reads as another graph");
+            fuzz_fail("an MSCGraph reads as another graph");
         }
     }
     msc_str_finish(&first);
     msc_str_finish(&second);
     msc_graph_destroy(again);
+    fuzz_remove(file);
+    fuzz_remove("saved.safetensors");
 }
 
 static void write_onnx(const struct msc_graph *g) {
@@ -96,7 +99,8 @@ static void bind(const struct msc_graph *g) {
 void fuzz_use_graph(const struct msc_graph *g) {
     print_all(g);
     find_sites(g);
-    write_json(g);
+    write_form(g, "saved.json", msc_graph_write_json);
+    write_form(g, "saved.msc", msc_graph_print);
     write_onnx(g);
     bind(g);
 }

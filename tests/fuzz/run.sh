@@ -74,6 +74,15 @@ seeds_graph_json() {
     words "$tree"/graph/json_read*.c "$tree"/graph/op*.c >"$work/graph_json/dict"
 }
 
+seeds_graph_text() {
+    models | awk 'NR % 4 == 1' | while read -r model; do
+        mscgym graph "$model" -o "$work/m.msc" >"$work/log" 2>&1 || continue
+        seed graph_text <"$work/m.msc"
+        { cat "$work/m.msc" && printf '\0' && cat "$work/m.safetensors"; } | seed graph_text
+    done
+    words "$tree"/graph/text_*.c "$tree"/graph/graph_reader.c "$tree"/graph/op*.{c,def} >"$work/graph_text/dict"
+}
+
 seeds_arrays() {
     local row
     for row in n:npy z:npz s:safetensors i:png i:jpg i:BMP; do
@@ -212,7 +221,7 @@ fuzz() {
     [ -n "$runs" ] && [ "$found" -eq 0 ]
 }
 
-[ $# -gt 0 ] || set -- onnx external graph_json run kernels arrays config record attempt beside plans program \
+[ $# -gt 0 ] || set -- onnx external graph_json graph_text run kernels arrays config record attempt beside plans program \
     table command vulkan_files
 failed=0
 for name in "$@"; do

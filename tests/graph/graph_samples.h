@@ -3,6 +3,7 @@
 #define MSC_TESTS_GRAPH_SAMPLES_H
 
 #include "base/str.h"
+#include "data/npy.h"
 #include "graph/graph.h"
 
 #include "tests/msc_test.h"
@@ -61,6 +62,16 @@ static inline int32_t add_conv(struct msc_graph *g, const char *name, int32_t in
                             .n_weights = 1,
                             .weights = &(struct msc_weight_spec){"weight", weight},
                         });
+}
+
+// Lists the weights of a graph with their elements. Call msc_array_list_finish.
+static inline void list_weights(struct msc_array_list *list, const struct msc_graph *g) {
+    for (int32_t i = 0; i < msc_graph_n_tensors(g); i++) {
+        const struct msc_tensor *t = msc_graph_tensor(g, i);
+        if (t->data != NULL) {
+            assert_ok(msc_array_list_add(list, t->name, t->data));
+        }
+    }
 }
 
 static inline int32_t find(const struct msc_graph *g, const char *name) {

@@ -371,7 +371,7 @@ static void test_graph_bind_arrays__load_bound(void **state) {
     bool is_bound;
     assert_int_not_equal(msc_graph_load(&g, path), MSC_OK);
     assert_message("dimensions in one body");
-    assert_ok(msc_graph_load_bound(&g, &is_bound, path, &binding, 1));
+    assert_ok(msc_graph_load_bound(&g, &is_bound, path, &binding, 1, NULL));
     assert_true(is_bound);
     assert_int_equal(msc_graph_n_inputs(g), 2);
     check_dims(g, msc_graph_output(g, 0), 1, (const int64_t[]){3});
@@ -404,7 +404,7 @@ static void test_graph_bind_arrays__names_of_outputs(void **state) {
         int32_t n_taken;
         assert_ok(msc_graph_load(&plain, path));
         check_outputs(plain, 5, names);
-        assert_ok(msc_graph_load_bound(&bound, &is_bound, path, &binding, 1));
+        assert_ok(msc_graph_load_bound(&bound, &is_bound, path, &binding, 1, NULL));
         assert_true(is_bound);
         check_outputs(bound, 5, names);
         assert_ok(msc_array_create_from(&array, MSC_DTYPE_I64, 0, NULL, &number));
@@ -430,14 +430,14 @@ static void test_graph_bind_arrays__load_for(void **state) {
     for (int i = 0; i < 2; i++) { // first one branch is taken, then the other
         assert_ok(msc_array_create_from(&array, MSC_DTYPE_I64, 0, NULL, &n[i]));
         assert_ok(msc_array_list_add(&feeds, "n", array));
-        assert_ok(msc_graph_load_for(&g, path, &feeds));
+        assert_ok(msc_graph_load_for(&g, path, &feeds, NULL));
         check_dims(g, msc_graph_output(g, 0), i == 0 ? 1 : 2,
                    i == 0 ? (const int64_t[]){3} : (const int64_t[]){3, 1});
         msc_graph_destroy(g);
         msc_array_release(array);
         msc_array_list_finish(&feeds);
     }
-    assert_int_not_equal(msc_graph_load_for(&g, path, &feeds), MSC_OK);
+    assert_int_not_equal(msc_graph_load_for(&g, path, &feeds, NULL), MSC_OK);
     assert_message("dimensions in one body");
 }
 

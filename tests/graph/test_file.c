@@ -1,6 +1,8 @@
-// Graph files: JSON, with weights in a file next to it. Weights that do not fit the graph are
+// Graph files: JSON and text, with weights in a file next to it. Weights that do not fit the graph are
 // refused. Expected graphs are those saved, and expected messages are written by hand.
+#include "base/file.h"
 #include "data/npy.h"
+#include "data/safetensors.h"
 #include "graph/onnx/load.h"
 #include "tests/graph/graph_samples.h"
 
@@ -8,27 +10,32 @@
 #include <math.h>
 #include <stdlib.h>
 
-static void test_graph_file__json(void **state) {
-    (void)state;
+// Saves and reads a graph in the form that `ending` names.
+static void check_form(const char *ending) {
     struct msc_graph *g = make_branches(), *read;
     char folder[] = "/tmp/msc_test_graph_XXXXXX";
     char path[64];
     assert_non_null(mkdtemp(folder));
-    snprintf(path, sizeof(path), "%s/net", folder);
+    snprintf(path, sizeof(path), "%s/net%s", folder, ending);
     assert_ok(msc_graph_save(g, path));
-    snprintf(path, sizeof(path), "%s/net.json", folder);
     assert_ok(msc_graph_load(&read, path));
     assert_true(msc_graph_equal(g, read, true));
     msc_graph_destroy(read);
     assert_int_equal(remove(path), 0);
     assert_int_not_equal(msc_graph_load(&read, path), MSC_OK);
-    assert_message("net.json");
+    assert_message("net.");
     snprintf(path, sizeof(path), "%s/net.safetensors", folder);
     assert_int_equal(msc_graph_load(&read, path), MSC_E_UNSUPPORTED);
-    assert_message(".onnx or .json");
+    assert_message(".onnx, .json or .msc");
     assert_int_equal(remove(path), 0);
     assert_int_equal(remove(folder), 0);
     msc_graph_destroy(g);
+}
+
+static void test_graph_file__forms(void **state) {
+    (void)state;
+    check_form(".json");
+    check_form(".msc");
 }
 
 // Saves a product with a bias as "net.json" in the new folder `folder`.
@@ -79,7 +86,7 @@ static enum msc_status load_with(struct msc_graph **out, const char *folder,
         msc_array_release(wide);
     }
     snprintf(path, sizeof(path), "%s/net.json", folder);
-    enum msc_status status = msc_graph_load_weights(out, &is_bound, path, NULL, 0, &list);
+    enum msc_status status = msc_graph_load_weights(out, &is_bound, path, NULL, 0, &list, NULL);
     msc_array_list_finish(&list);
     return status;
 }
@@ -211,9 +218,98 @@ static void test_graph_file__unfolded(void **state) {
     assert_int_equal(remove(folder), 0);
 }
 
+// x * clip(x + 3, 0, 6) / 6 of a convolution and a bias, as a graph without passes has them.
+static const char separate[] = "net <OUTPUTS: y>\n"
+                               "ID x OUT: x<1,1,4,4|float32> OPTYPE: input\n"
+                               "ID conv IN: x OPTYPE: nn.conv2d WEIGHTS: weight: w\n"
+                               "ID b OPTYPE: constant WEIGHTS: const: b\n"
+                               "ID biased IN: conv,b OPTYPE: add\n"
+                               "ID three OPTYPE: constant WEIGHTS: const: three\n"
+                               "ID six OPTYPE: constant WEIGHTS: const: six\n"
+                               "ID a IN: biased,three OPTYPE: add\n"
+                               "ID c IN: a OPTYPE: clip ATTRS: min=0 max=6\n"
+                               "ID m IN: biased,c OPTYPE: multiply\n"
+                               "ID y IN: m,six OPTYPE: divide\n";
+
+static struct msc_graph *load_text(const char *folder, const char *text, enum msc_status status) {
+    struct msc_graph *g = NULL;
+    char path[64];
+    snprintf(path, sizeof(path), "%s/net.msc", folder);
+    assert_ok(msc_file_write(path, text, strlen(text)));
+    assert_int_equal(msc_graph_load(&g, path), status);
+    assert_int_equal(remove(path), 0);
+    return g;
+}
+
+static void save_numbers(const char *folder, float bias) {
+    const struct {
+        const char *name;
+        int n_dims;
+        int64_t dims[4];
+        float element;
+    } rows[] = {{"w", 4, {2, 1, 1, 1}, 1},
+                {"b", 3, {2, 1, 1}, bias},
+                {"three", 0, {0}, 3},
+                {"six", 0, {0}, 6}};
+    struct msc_array_list list = {0};
+    char path[64];
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct msc_array *array;
+        assert_ok(msc_array_create(&array, MSC_DTYPE_F32, rows[i].n_dims, rows[i].dims));
+        for (int64_t k = 0; k < msc_array_n_elements(array); k++) {
+            ((float *)msc_array_data(array))[k] = rows[i].element;
+        }
+        assert_ok(msc_array_list_add(&list, rows[i].name, array));
+        msc_array_release(array);
+    }
+    snprintf(path, sizeof(path), "%s/net.safetensors", folder);
+    assert_ok(msc_safetensors_save(path, &list, NULL, 0));
+    msc_array_list_finish(&list);
+}
+
+// A text by hand with weights by name goes through the passes of every import; its weights must be
+// finite. Without the weights file, it is an error that names the file; a text that needs no
+// weights needs no file.
+static void test_graph_file__by_hand(void **state) {
+    (void)state;
+    char folder[] = "/tmp/msc_test_graph_XXXXXX", path[64];
+    assert_non_null(mkdtemp(folder));
+    save_numbers(folder, 0.5f);
+    struct msc_graph *g = load_text(folder, separate, MSC_OK);
+    assert_int_equal(msc_graph_n_joints(g), 3);
+    const struct msc_joint *conv = msc_graph_joint(g, msc_graph_find_joint(g, "conv"));
+    assert_int_equal(conv->op, MSC_OP_CONV2D_BIAS);
+    assert_string_equal(msc_graph_tensor(g, msc_joint_weight(conv, "weight"))->layout, "OIHW");
+    assert_int_equal(msc_graph_joint(g, msc_graph_find_joint(g, "y"))->op, MSC_OP_HARD_SWISH);
+    msc_graph_destroy(g);
+    save_numbers(folder, NAN);
+    load_text(folder,
+              "net <OUTPUTS: y>\nID x OUT: x<1,1,4,4|float32> OPTYPE: input\n"
+              "ID y IN: x OPTYPE: msc.conv2d_bias WEIGHTS: weight: w bias: b",
+              MSC_E_FORMAT);
+    assert_message("net.msc:3:4");
+    load_text(folder,
+              "net <OUTPUTS: y>\nID x OUT: x<2,1,1|float32> OPTYPE: input\n"
+              "ID y IN: x OPTYPE: nn.prelu WEIGHTS: slope: b",
+              MSC_E_INVALID);
+    assert_message("weight 'b': element 0 of 2 is NaN");
+    snprintf(path, sizeof(path), "%s/net.safetensors", folder);
+    assert_int_equal(remove(path), 0);
+    load_text(folder, separate, MSC_E_NOT_FOUND);
+    assert_message("net.msc: reading its weights: cannot open");
+    g = load_text(folder,
+                  "net <OUTPUTS: y> ID x OUT: x<1|float32> OPTYPE: input\n"
+                  "ID y IN: x OPTYPE: tanh",
+                  MSC_OK);
+    assert_int_equal(msc_graph_tensor(g, msc_graph_output(g, 0))->dims[0], 1);
+    msc_graph_destroy(g);
+    assert_int_equal(remove(folder), 0);
+}
+
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_graph_file__json),
+        cmocka_unit_test(test_graph_file__forms),
+        cmocka_unit_test(test_graph_file__by_hand),
         cmocka_unit_test(test_graph_file__weights),
         cmocka_unit_test(test_graph_file__unfolded),
     };

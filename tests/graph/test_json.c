@@ -3,16 +3,6 @@
 #include "tests/graph/graph_samples.h"
 
 #include "base/alloc.h"
-#include "data/npy.h"
-
-static void list_weights(struct msc_array_list *list, const struct msc_graph *g) {
-    for (int32_t i = 0; i < msc_graph_n_tensors(g); i++) {
-        const struct msc_tensor *t = msc_graph_tensor(g, i);
-        if (t->data != NULL) {
-            assert_ok(msc_array_list_add(list, t->name, t->data));
-        }
-    }
-}
 
 // Writes the graph, reads it with and without weights, and compares. Destroys the graph.
 static void check_round_trip(struct msc_graph *g) {

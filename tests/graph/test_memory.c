@@ -10,7 +10,7 @@
 
 // Input of the scenarios, made before allocations start to fail.
 static struct msc_graph *sample;
-static struct msc_str sample_json;
+static struct msc_str sample_json, sample_text;
 static struct msc_array_list sample_weights;
 
 // Enough relu joints for every table to grow.
@@ -63,6 +63,13 @@ static enum msc_status find_sites(void) {
 static enum msc_status read_json(void) {
     struct msc_graph *g;
     MSC_TRY(msc_graph_read_json(&g, sample_json.data, sample_json.length, "f", &sample_weights));
+    msc_graph_destroy(g);
+    return MSC_OK;
+}
+
+static enum msc_status read_text(void) {
+    struct msc_graph *g;
+    MSC_TRY(msc_graph_read_text(&g, sample_text.data, sample_text.length, "f", &sample_weights));
     msc_graph_destroy(g);
     return MSC_OK;
 }
@@ -129,10 +136,16 @@ static void test_graph_memory__json(void **state) {
     run_failing(read_json, 1);
 }
 
+static void test_graph_memory__text(void **state) {
+    (void)state;
+    run_failing(read_text, 1);
+}
+
 static int set_up(void **state) {
     (void)state;
     sample = make_branches();
     msc_graph_write_json(sample, &sample_json);
+    msc_graph_print(sample, &sample_text);
     const struct msc_tensor *w =
         msc_graph_tensor(sample, msc_graph_find_tensor(sample, "shared.weight"));
     return msc_array_list_add(&sample_weights, w->name, w->data) == MSC_OK ? 0 : 1;
@@ -142,6 +155,7 @@ static int tear_down(void **state) {
     (void)state;
     msc_graph_destroy(sample);
     msc_str_finish(&sample_json);
+    msc_str_finish(&sample_text);
     msc_array_list_finish(&sample_weights);
     return 0;
 }
@@ -151,6 +165,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_graph_memory__build), cmocka_unit_test(test_graph_memory__names),
         cmocka_unit_test(test_graph_memory__clone), cmocka_unit_test(test_graph_memory__forms),
         cmocka_unit_test(test_graph_memory__sites), cmocka_unit_test(test_graph_memory__json),
+        cmocka_unit_test(test_graph_memory__text),
     };
     msc_test_select(argc, argv);
     return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -392,7 +392,8 @@ static void test_graph_onnx_import__refusals(void **state) {
         {MSC_TESTS_MODEL("infinite"), MSC_E_INVALID, "initialiser 'w': element 1 of 2 is infinite"},
         {MSC_TESTS_MODEL("unknown"), MSC_E_UNSUPPORTED,
          "node 'corner' (Det): unsupported operator 'Det' of domain 'com.example'; the model has "
-         "no "},
+         "no function of this name: state the types of the node's outputs (value_info), or give a "
+         "plug-in"},
         {MSC_TESTS_MODEL("nchwc"), MSC_E_UNSUPPORTED,
          "node 'conv' (Conv): unsupported operator 'Conv' of domain 'com.microsoft.nchwc'; ONNX "
          "Runtime wrote the node for one processor: optimise at level extended or below"},

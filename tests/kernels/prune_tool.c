@@ -175,7 +175,7 @@ static enum msc_status report(struct tool *t) {
 
 static enum msc_status run_tool(struct tool *t) {
     MSC_TRY(msc_npz_load(&t->feeds, t->inputs));
-    MSC_TRY(msc_graph_load_for(&t->loaded, t->model, &t->feeds));
+    MSC_TRY(msc_graph_load_for(&t->loaded, t->model, &t->feeds, NULL));
     MSC_TRY(msc_graph_split(&t->whole, t->loaded));
     MSC_TRY(msc_sites_find(&t->sites, t->whole, NULL));
     MSC_TRY(msc_channels_find(&t->channels, t->whole, &t->sites));

@@ -7,6 +7,7 @@ The float model that a function runs must give the outputs of the module itself,
 inputs, named, optional and open ones, on any number of samples. A quantised model must be close to it in
 onnxruntime. Exits with 77 without numpy, onnx, onnxruntime, onnxscript or torch.
 """
+import copy
 import os
 import sys
 import tempfile
@@ -192,13 +193,55 @@ def check_search():
     assert pruned.metrics["macs_ratio"] < 1
 
 
+class Skipping(nn.Module):
+    """A residual block between two convolutions."""
+
+    def __init__(self):
+        super().__init__()
+        self.stem, self.bn = nn.Conv2d(3, 16, 3, padding=1), nn.BatchNorm2d(16)
+        self.one, self.two, self.head = nn.Conv2d(16, 16, 3, padding=1), nn.Conv2d(16, 16, 1), nn.Linear(16, 5)
+
+    def forward(self, image):
+        x = torch.relu(self.bn(self.stem(image)))
+        x = torch.relu(x + self.two(torch.relu(self.one(x))))
+        return self.head(x.mean((2, 3)))
+
+
+def check_refine():
+    """The loss in onnxruntime falls, also of a plan that removes channels; the file is that of the report."""
+    import mscgym
+
+    torch.manual_seed(4)
+    module, image = Skipping().eval(), torch.rand(200, 3, 8, 8)
+    expected, held = module(image[-40:]).detach().numpy(), {"image": image[-40:].numpy()}
+    four = {"bits": 4, "rounding": "descent", "correct": "affine"}
+    options = {"trials": 1, "target": "generic", "progress": False, "refine": {"steps": 100, "rate": 0.01},
+               "threads": 1}
+    searches = {"quantize": {"choices": [four]},
+                "joint": {"choices": [four], "env": {"prune": {"choices": [{"density": 0.5}]}}}}
+    for section, given in searches.items():
+        result = mscgym.search(module, image, section=section, workspace=f"refine_{section}", **given, **options)
+        report = result.report["refine"]
+        losses = [result.table[column]["validation.distill_loss"] for column in ("winner", "refined")]
+        found = onnxruntime.InferenceSession(result.model).run(None, held)[0]
+        loss = np.square(found - expected).sum() / np.square(expected).sum()
+        assert losses[1] < losses[0] and abs(losses[1] - loss) < 0.1 * loss, f"{section}: {losses}, {loss}"
+        assert [block["weights"] for block in report["blocks"]] == [1, 2, 1, 4], report["blocks"]
+        wrapped = mscgym.wrap(copy.deepcopy(module), result.strategy, image[:4], model=f"refine_{section}/model.onnx")
+        made = wrapped.eval()(image[-40:]).detach().numpy()
+        assert np.abs(made - found).max() < 0.1 * np.abs(found).max(), section
+        print(f"refine, {section}: {losses[0]:.2g} to {losses[1]:.2g}", flush=True)
+    result = mscgym.quantize(module, image, effort="fast", progress=False, refine={"steps": 60}, threads=1)
+    assert result.report["refine"]["loss_after"] < result.table["written"]["held_back.distill_loss"]
+
+
 def main():
     program = os.path.abspath(sys.argv[1])
     with tempfile.TemporaryDirectory(prefix="mscgym torch ") as folder:
         os.symlink(program, os.path.join(folder, "mscgym"))
         os.environ.update(PATH=folder + os.pathsep + os.environ["PATH"], PYTHONPATH=PACKAGE)
         os.chdir(folder)
-        for check in (check_forms, check_loader, check_programs, check_errors, check_back, check_search):
+        for check in (check_forms, check_loader, check_programs, check_errors, check_back, check_search, check_refine):
             check()
             print(f"{check.__name__}: done", flush=True)
 

@@ -5,7 +5,7 @@
 
 Small networks with random weights: residual blocks with batch normalisation, concatenation and depthwise
 convolution; normalisation before convolutions; grouped and transposed convolutions; 1-d layers; attention in
-three spellings; an embedding. The program searches a strategy for a file that torch exports. Then:
+five spellings; an embedding. The program searches a strategy for a file that torch exports. Then:
 (a) The wrapped module computes what ONNX Runtime computes with the strategy's exported file.
 (b) After training steps, the file that finish writes gives the wrapped module's outputs in ONNX Runtime.
 (c) Pruned layers are smaller, keep their normalisation, and have the parameters of the pruned file.
@@ -14,7 +14,8 @@ three spellings; an embedding. The program searches a strategy for a file that t
 (f) Fixed scales stay, learnt ones move. The distillation losses equal numpy's.
 (g) Two processes of DistributedDataParallel train as one process does with the whole batch.
 (h) What does not fit is refused with a line that names it.
-(i) The example of docs/training.md runs, and training raises the accuracy of the compressed network.
+(i) The distillation of docs/training.md lowers the loss.
+(j) The example of docs/training.md runs, and training raises the accuracy of the compressed network.
 
 Exits with 1 if a check fails, 77 without torch, onnx, onnxscript or onnxruntime.
 """
@@ -27,6 +28,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import textwrap
 import warnings
 
 try:
@@ -129,14 +131,18 @@ class Attention(nn.Module):
         self.how, self.first, self.norm = how, nn.Linear(12, 32), nn.LayerNorm(32)
         self.q, self.k, self.v, self.p = (nn.Linear(32, 32) for _ in range(4))
         self.fc1, self.fc2, self.last = nn.Linear(32, 64), nn.Linear(64, 32), nn.Linear(32, 5)
-        if how == "module":
+        if how in ("module", "weights"):
             self.attention = nn.MultiheadAttention(32, 4, batch_first=True)
+        if how == "layer":
+            self.attention = nn.TransformerEncoderLayer(32, 4, 64, batch_first=True)
 
     def forward(self, x):
         x = self.first(x)
         h = self.norm(x)
-        if self.how == "module":
-            return self.last(self.attention(h, h, h, need_weights=False)[0].mean(1))
+        if self.how in ("module", "weights"):
+            return self.last(self.attention(h, h, h, need_weights=self.how == "weights")[0].mean(1))
+        if self.how == "layer":
+            return self.last(self.attention(h).mean(1))
         q, k, v = (f(h).unflatten(-1, (-1, 8)).transpose(1, 2) for f in (self.q, self.k, self.v))
         if self.how == "function":
             a = functional.scaled_dot_product_attention(q, k, v)
@@ -144,6 +150,15 @@ class Attention(nn.Module):
             a = torch.softmax(q @ k.transpose(-1, -2) / 8 ** 0.5, -1) @ v
         x = x + self.p(a.transpose(1, 2).flatten(2))
         return self.last((x + self.fc2(functional.gelu(self.fc1(x)))).mean(1))
+
+
+class Recurrent(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer, self.last = nn.LSTM(12, 16, batch_first=True), nn.Linear(16, 5)
+
+    def forward(self, x):
+        return self.last(self.layer(x)[0][:, -1])
 
 
 class Heads(nn.Module):
@@ -177,7 +192,9 @@ def images():
 NETWORKS = {
     "residual": (Residual, images), "before": (Before, images), "grouped": (Grouped, images), "fixed": (Fixed, images),
     "heads": (Heads, lambda: torch.randn(8, 7, 12)), "rows": (Rows, lambda: torch.randn(8, 4, 32)),
-    **{how: (lambda how=how: Attention(how), lambda: torch.randn(8, 7, 12)) for how in ("steps", "function", "module")},
+    **{how: (lambda how=how: Attention(how), lambda: torch.randn(8, 7, 12))
+       for how in ("steps", "function", "module", "weights", "layer")},
+    "recurrent": (Recurrent, lambda: torch.randn(8, 7, 12)),
     "embedding": (lambda: nn.Sequential(nn.Embedding(50, 16), nn.LayerNorm(16), nn.Linear(16, 4)),
                   lambda: torch.randint(0, 50, (8, 9)))}
 
@@ -388,6 +405,28 @@ def check_losses(folder):
     return f"{loss:.2e}"
 
 
+def check_distiller(folder):
+    """The loop of docs/training.md, with its text."""
+    with open(os.path.join(HERE, "..", "..", "docs", "training.md"), encoding="utf-8") as file:
+        text = file.read()
+    code = text.split("## Distillation\n")[1].split("\n    ", 1)[1].split("\n\n|")[0]
+    case = Case("rows", "groups", folder)
+    shutil.copy(case.strategy, os.path.join(folder, "plan.json"))
+    before = os.getcwd()
+    os.chdir(folder)
+    try:
+        names = {"mscgym": mscgym, "torch": torch, "network": case.module(), "example": case.inputs,
+                 "inputs": [case.inputs] * 20}
+        wrapped = case.wrap()
+        first = float(wrapped.distill_loss(wrapped.eval()(case.inputs), case.inputs))
+        exec(textwrap.dedent("    " + code), names)
+        last = difference(run_onnx("small.onnx", case.inputs), outputs(case.module(), case.inputs))
+    finally:
+        os.chdir(before)
+    expect(last < 0.8 * first, f"the loss falls from {first:.2g} to {last:.2g}")
+    return f"{first:.1e} to {last:.1e}"
+
+
 def replica(rank, folder, port):
     os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port))
     torch.distributed.init_process_group("gloo", rank=rank, world_size=2)
@@ -425,7 +464,7 @@ def check_refusals(folder):
             (lambda: mscgym.wrap(other, case.strategy, case.inputs, model=case.model), "exported from this module"),
             (lambda: Case("fixed", "pruned", folder).wrap(), "names a number of channels"),
             (lambda: Case("heads", "pruned", folder).wrap(), "names a number of channels or heads"),
-            (lambda: Case("module", "generic", folder).wrap(), "exclude the tensor from the search"),
+            (lambda: Case("recurrent", "generic", folder).wrap(), "exclude the tensor from the search"),
             (lambda: mscgym.wrap(case.module(), case.model, case.inputs), "not a strategy file"),
             (lambda: mscgym.finish(case.module(), "x.onnx"), "what mscgym.wrap returned")):
         try:
@@ -463,15 +502,17 @@ def check_documentation(folder):
 def cases():
     for plan in PLANS:
         yield f"residual: {plan}", lambda folder, plan=plan: check_plan("residual", plan, folder)
-    for network in ("before", "grouped", "rows", "steps", "function", "embedding"):
+    for network in ("before", "grouped", "rows", "steps", "function", "module", "weights", "layer", "embedding"):
         for plan in ("generic", "onnxruntime"):
             yield f"{network}: {plan}", lambda folder, n=network, plan=plan: check_plan(n, plan, folder)
+    yield "module: descent", lambda folder: check_plan("module", "descent", folder)
     for network in ("before", "grouped", "rows", "steps"):
         plan = "pruned, onnxruntime"
         yield f"{network}: {plan}", lambda folder, n=network, plan=plan: check_plan(n, plan, folder)
     yield "older exporter", check_older
     yield "state", check_state
     yield "losses", check_losses
+    yield "distiller", check_distiller
     yield "processes", check_processes
     yield "refusals", check_refusals
     yield "example", check_example

@@ -4,6 +4,7 @@
 #include "tests/temp_folder.h"
 
 #include "data/npy.h"
+#include "graph/onnx/load.h"
 #include "model/model.h"
 #include "model/latency.h"
 #include "tools/strategy.h"
@@ -41,10 +42,10 @@ static void test_pipeline_model__inputs(void **state) {
 }
 
 // Runs a model on x.npy and compares the output with the expected file, within float32 rounding.
-static void check_output(const char *model, const char *expected, int n_threads, bool is_single) {
+// Closes the model.
+static void check_output(struct msc_model *m, const char *expected) {
     struct msc_array *x = NULL;
     struct msc_array *y = NULL;
-    struct msc_model *m = open_model(model, n_threads, is_single);
     assert_ok(msc_npy_load(&x, FILES "x.npy"));
     assert_ok(msc_npy_load(&y, expected));
     struct msc_model_run run = {.inputs = (const struct msc_array *const[]){x}, .repeat = 3};
@@ -109,7 +110,7 @@ static void test_pipeline_model__memory_of_a_run(void **state) {
 static void test_pipeline_model__outputs(void **state) {
     (void)state;
     for (int i = 0; i < 3; i++) {
-        check_output(FILES "tiny.onnx", FILES "outputs.npy", i == 1 ? 2 : 1, i == 2);
+        check_output(open_tiny(i == 1 ? 2 : 1, i == 2), FILES "outputs.npy");
     }
 }
 
@@ -117,8 +118,28 @@ static void test_pipeline_model__outputs(void **state) {
 static void test_pipeline_model__quantised_outputs(void **state) {
     (void)state;
     for (int i = 0; i < 2; i++) {
-        check_output(FILES "tiny_4.onnx", FILES "outputs_4.npy", 1, i == 1);
+        check_output(open_model(FILES "tiny_4.onnx", 1, i == 1), FILES "outputs_4.npy");
     }
+}
+
+// A graph in memory is a model without a file. The model keeps its own reference.
+static void test_pipeline_model__graph_in_memory(void **state) {
+    (void)state;
+    const struct msc_binding unknown = {.symbol = "M", .value = 2};
+    struct msc_model_options o = MSC_MODEL_OPTIONS_INIT;
+    struct msc_graph *g = NULL;
+    struct msc_model *m = NULL;
+    o.device = "cpu";
+    assert_ok(msc_graph_load(&g, FILES "tiny.onnx"));
+    assert_ok(msc_model_open_graph(&m, g, "my network", &o));
+    msc_graph_destroy(g);
+    g = msc_graph_retain(m->graph);
+    check_output(m, FILES "outputs.npy");
+    o.bindings = &unknown;
+    o.n_bindings = 1;
+    assert_int_equal(msc_model_open_graph(&m, g, "my network", &o), MSC_E_INVALID);
+    assert_message("my network: bind: ");
+    msc_graph_destroy(g);
 }
 
 // Measures two models in turn, on random inputs and on the first batch of a file.
@@ -408,6 +429,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_pipeline_model__memory_of_a_run),
         cmocka_unit_test(test_pipeline_model__memory_of_a_device),
         cmocka_unit_test(test_pipeline_model__outputs),
+        cmocka_unit_test(test_pipeline_model__graph_in_memory),
         cmocka_unit_test(test_pipeline_model__quantised_outputs),
         cmocka_unit_test(test_pipeline_model__latency),
         cmocka_unit_test(test_pipeline_model__random_inputs),

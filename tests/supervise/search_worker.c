@@ -87,6 +87,9 @@ static int lose(const char *record, struct msc_worker *worker) {
 static int work(char **argv) {
     static struct msc_cancel cancel;
     struct msc_worker worker;
+    if (getenv("STOPS_AT_ONCE")) {
+        msc_worker_stop_at_once();
+    }
     if (msc_worker_open(&worker, &cancel) != MSC_OK) {
         return 1;
     }

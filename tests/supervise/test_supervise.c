@@ -273,6 +273,23 @@ static void test_search_supervise__stopped_at_once(void **state) {
     msc_record_close(read_record(p.record));
 }
 
+// The first signal stops the round, if the worker says that nothing of it would be kept.
+static void test_search_supervise__stopped_by_one_signal(void **state) {
+    const struct fixture *f = *state;
+    struct program p = program_of(f, 100, "{\"tasks\":8,\"choices\":3,\"delay_us\":20000000}");
+    setenv("STOPS_AT_ONCE", "1", 1);
+    pid_t program = start(&p);
+    unsetenv("STOPS_AT_ONCE");
+    assert_true(wait_for_growth(program, p.record, 1)); // waits until the header is written
+    double begin_s = msc_clock_seconds();
+    sleep_ms(200);
+    kill(program, SIGINT);
+    assert_int_equal(wait_for(program), 0);
+    assert_true(msc_clock_seconds() - begin_s < 10.0);
+    assert_output(&p, "cancelled");
+    msc_record_close(read_record(p.record));
+}
+
 static void test_search_supervise__gives_up(void **state) {
     const struct fixture *f = *state;
     struct program p = program_of(f, 1, "{}");
@@ -379,6 +396,7 @@ int main(int argc, char **argv) {
         CASE(hang),
         CASE(interrupted),
         CASE(stopped_at_once),
+        CASE(stopped_by_one_signal),
         CASE(gives_up),
         CASE(lost),
         CASE(environment),

@@ -237,6 +237,34 @@ static void test_tools_quantizer__calibrate(void **state) {
     quantize_case_close(&c);
 }
 
+static void stop_at_ranges(void *payload, enum msc_quantizer_stage stage, size_t done, size_t all) {
+    (void)all;
+    if (stage == MSC_STAGE_RANGES && done == 2) {
+        msc_cancel_raise(payload, 1);
+    }
+}
+
+// A request to stop is seen between two sites, and not only when all have their ranges.
+static void test_tools_quantizer__stops(void **state) {
+    struct quantize_case c;
+    struct msc_quantizer *q;
+    struct msc_evaluator *ev;
+    struct msc_evaluator_options o = MSC_EVALUATOR_OPTIONS_INIT;
+    struct msc_cancel cancel = {0};
+    (void)state;
+    quantize_case_open(&c, 1, 4);
+    int32_t wanted = msc_graph_output(c.g, 0);
+    o.backend = c.backend;
+    o.n_threads = 1;
+    o.cancel = &cancel;
+    assert_ok(msc_evaluator_create(&ev, c.g, c.data, &wanted, 1, &o));
+    assert_ok(quantize_create(&q, c.g, CHOICES));
+    assert_int_equal(msc_quantizer_observe(q, ev, stop_at_ranges, &cancel), MSC_E_CANCELLED);
+    msc_quantizer_destroy(q);
+    msc_evaluator_destroy(ev);
+    quantize_case_close(&c);
+}
+
 // If memory is too small for all second moments at once, they are measured one by one. The
 // resulting integers are the same.
 static void test_tools_quantizer__rounds_in_little_memory(void **state) {
@@ -518,6 +546,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_tools_quantizer__nothing_to_quantise),
         cmocka_unit_test(test_tools_quantizer__other_float_types),
         cmocka_unit_test(test_tools_quantizer__calibrate),
+        cmocka_unit_test(test_tools_quantizer__stops),
         cmocka_unit_test(test_tools_quantizer__rounds_in_little_memory),
         cmocka_unit_test(test_tools_quantizer__schemes),
         cmocka_unit_test(test_tools_quantizer__nudges_off_ties),

@@ -8,8 +8,9 @@ as long as the module calls the same functions of one name in the same order.
     with Changes(paths, weights, before, after):    # forward of the same module, with some tensors replaced
         module(*inputs)
 
-Only functions that Python calls are seen. Functions that torch calls inside others are not, except the products
-and the softmax of scaled_dot_product_attention, which is computed in steps here, as in an exported model.
+Only functions that Python calls are seen. Functions that torch calls inside others are not, except those of
+nn.MultiheadAttention, and the products and the softmax of scaled_dot_product_attention, which is computed in steps
+here, as in an exported model.
 """
 from __future__ import annotations
 
@@ -17,6 +18,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from types import FunctionType
 from typing import Any, NamedTuple
 
 import torch
@@ -103,6 +105,14 @@ def attention_in_steps(query: torch.Tensor, key: torch.Tensor, value: torch.Tens
     return torch.matmul(torch.dropout(shares, dropout_p, dropout_p > 0), value)
 
 
+# torch's own function of nn.MultiheadAttention, whose calls a mode sees one by one: otherwise it asks the mode first.
+_of_heads = nn.functional.multi_head_attention_forward
+heads_in_steps = FunctionType(_of_heads.__code__, {**vars(nn.functional), "has_torch_function": lambda tensors: False},
+                              _of_heads.__name__, _of_heads.__defaults__)
+_IN_STEPS: dict[Any, Callable[..., Any]] = {nn.functional.scaled_dot_product_attention: attention_in_steps,
+                                            _of_heads: heads_in_steps}
+
+
 class _Frame(NamedTuple):
     module: str
     run: int
@@ -119,6 +129,9 @@ class _Mode(TorchFunctionMode):
         self.frames = [_Frame("", 0, Counter())]
 
     def __enter__(self) -> Any:
+        # In evaluation torch computes layers with attention by one function, unless it is told not to.
+        self.fast = torch.backends.mha.get_fastpath_enabled()
+        torch.backends.mha.set_fastpath_enabled(False)
         self.hooks = []
         for path, module in self.root.named_modules():
             self.hooks.append(module.register_forward_pre_hook(self._enter(path)))
@@ -127,6 +140,7 @@ class _Mode(TorchFunctionMode):
 
     def __exit__(self, *error: Any) -> None:
         super().__exit__(*error)  # type: ignore[no-untyped-call]
+        torch.backends.mha.set_fastpath_enabled(self.fast)
         for hook in self.hooks:
             hook.remove()
 
@@ -148,10 +162,10 @@ class _Mode(TorchFunctionMode):
         kwargs = kwargs or {}
         if getattr(func, "__name__", "") in ("__get__", "__set__"):  # properties, such as shape
             return func(*args, **kwargs)
-        if func is nn.functional.scaled_dot_product_attention:
+        if func in _IN_STEPS:
             super().__enter__()  # type: ignore[no-untyped-call]
             try:
-                return attention_in_steps(*args, **kwargs)
+                return _IN_STEPS[func](*args, **kwargs)
             finally:
                 super().__exit__(None, None, None)  # type: ignore[no-untyped-call]
         return self.call(self.name(func), func, args, kwargs)

@@ -19,7 +19,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Mapping, Sequence
 
 from mscgym.emitter import Emit, free_name, identifier, without_fused
-from mscgym.graph import Array, Graph, GraphError, Joint, Tensor, write_safetensors
+from mscgym.graph import Array, Graph, GraphError, Joint, Tensor
+from mscgym.safetensors import write_safetensors
+from mscgym.torch.lengths import Lengths
 
 if TYPE_CHECKING:
     from torch import nn
@@ -47,6 +49,11 @@ def name_of(joint: str) -> str:
     return identifier(joint, _RESERVED)
 
 
+def default_outputs(n: int) -> list[str]:
+    """The names of n outputs that have no names: "output", "output_1" and so on."""
+    return ["output" if i == 0 else f"output_{i}" for i in range(n)]
+
+
 def access(path: str) -> str:
     """The text that reads a layer or a weight by its name: "layer1.0.conv1" becomes "self.layer1[0].conv1"."""
     text = "self"
@@ -62,7 +69,7 @@ class Writer:
 
     def __init__(self, graph: Graph, edits: Edits | None = None) -> None:
         self.graph, self.edits = graph, edits
-        self.joints = graph.joints if edits else _with_silu(graph.joints, graph.outputs)
+        self.joints = graph.joints if edits else _with_flat_states(_with_silu(graph.joints, graph.outputs), graph)
         self.tensors = {tensor.name: tensor for joint in self.joints for tensor in joint.outputs}
         self.constants: dict[str, Tensor] = {}
         self.texts: dict[str, str] = {}        # how a line reads a tensor
@@ -78,6 +85,7 @@ class Writer:
         self.knows_parameters = PARAMETERS in metadata
         self.parameters = set(metadata.get(PARAMETERS, "").split(","))
         self.padding = dict(item.rsplit("=", 1) for item in metadata.get(PADDING, "").split(",") if item)
+        self.lengths = Lengths(graph)
 
     def name(self, joint: str, n: int) -> str:
         return free_name(name_of(joint) + (f"_out{n}" if n else ""), self.names)
@@ -174,14 +182,15 @@ class Writer:
         return f"{text}.to(torch.{dtype})" if is_quantised and re.fullmatch("u?int(8|16)", dtype) else text
 
     def write(self) -> str:
-        for joint in self.joints:
+        joints = self.lengths.without_shapes(self.joints, self.graph.outputs)
+        for joint in sorted(joints, key=lambda joint: joint.optype != "input"):  # texts of lengths read inputs
             self.add(joint)
         inputs = [self.texts[name] for name in self.graph.inputs]
         results = [self.result(name) for name in self.graph.outputs]
         if self.edits:
             self.init += self.edits.lines()
         body = "\n".join(self.init + self.forward + results)
-        helpers = ["GraphModule", "main"] + [name for name in _HELPERS if re.search(rf"\b{name}\(", body)]
+        helpers = ["GraphModule", "main"] + [name for name in _HELPERS if re.search(rf"(?<![.\w]){name}\(", body)]
         lines = [f'"""{self.graph.name}: a torch module that mscgym wrote from a graph.', "",
                  "load() returns the module with its weights. `python3 main.py` compares it with recorded outputs.",
                  '"""',
@@ -189,8 +198,10 @@ class Writer:
                  "from torch.nn import functional as F", "", f"from mscgym.torch.module import {', '.join(helpers)}"]
         if self.edits and self.edits.imports():
             lines.append(f"from mscgym.torch.fake_quantize import {', '.join(self.edits.imports())}")
-        lines += ["", "FOLDER = Path(__file__).resolve().parent", "", "", "class Main(GraphModule):",
-                  "    def __init__(self):", "        super().__init__()"]
+        lines += ["", "FOLDER = Path(__file__).resolve().parent", "", "", "class Main(GraphModule):"]
+        names = [self.tensors[name].alias or name for name in self.graph.outputs]
+        lines += [f"    OUTPUTS = {names}", ""]
+        lines += ["    def __init__(self):", "        super().__init__()"]
         lines += [f"        {line}" for line in self.init]
         lines += ["", f"    def forward(self, {', '.join(inputs)}):"] + [f"        {line}" for line in self.forward]
         lines += [f"        return {', '.join(results)}", "", "", "def load():", "    module = Main()",
@@ -247,6 +258,27 @@ def _with_layers(graph: Graph) -> Graph:
     return replace(graph, joints=joints, arrays=arrays)
 
 
+def _with_flat_states(joints: list[Joint], graph: Graph) -> list[Joint]:
+    """The joints, with recurrent layers in torch's form [time, batch, directions * size], where further joints bring
+    their outputs into this form. The attribute "is_flat", which only the generated text has, says so.
+    """
+    readers: dict[str, list[Joint]] = {name: [Joint("", "output")] for name in graph.outputs}
+    for joint in joints:
+        for name in joint.inputs:
+            readers.setdefault(name, []).append(joint)
+    replaced: dict[str, Joint | None] = {}
+    for joint in joints:
+        turned = readers.get(joint.outputs[0].name, []) if joint.optype in ("nn.lstm", "nn.gru", "nn.rnn") else []
+        if len(turned) != 1 or turned[0].optype != "permute_dims" or turned[0].ints("axes") != [0, 2, 1, 3]:
+            continue
+        flat, shape = readers.get(turned[0].outputs[0].name, []), turned[0].outputs[0].shape
+        if len(flat) == 1 and flat[0].optype == "reshape" and flat[0].outputs[0].shape[2:] == [shape[2] * shape[3]]:
+            outputs = [flat[0].outputs[0], *joint.outputs[1:]]
+            replaced |= {turned[0].name: None, flat[0].name: None,
+                         joint.name: replace(joint, outputs=outputs, attrs=joint.attrs | {"is_flat": "1"})}
+    return [found for joint in joints if (found := replaced.get(joint.name, joint)) is not None]
+
+
 def source(graph: Graph, edits: Edits | None = None) -> str:
     """The text of main.py. GraphError names a joint that has no expression in torch."""
     graph = without_fused(graph)
@@ -272,11 +304,12 @@ def to_torch(graph: Graph, folder: str | Path, *, strategy: str | Path | Mapping
     text = source(graph, edits)
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "main.py").write_text(text, encoding="utf-8")
-    write_safetensors(folder / "weights.safetensors", {**graph.arrays, **(edits.arrays if edits else {})})
+    arrays = {**graph.arrays, **(edits.arrays if edits else {})}
+    write_safetensors(str(folder / "weights.safetensors"), {name: [array] for name, array in arrays.items()})
     if inputs is not None and outputs is not None:
-        write_safetensors(folder / "baseline.safetensors", {
-            **{f"input/{name_of(name)}": array for name, array in inputs.items()},
-            **{f"output/{i}": array for i, array in enumerate(outputs)}})
+        write_safetensors(str(folder / "baseline.safetensors"), {
+            **{f"input/{name_of(name)}": [array] for name, array in inputs.items()},
+            **{f"output/{i}": [array] for i, array in enumerate(outputs)}})
     return load(folder)
 
 

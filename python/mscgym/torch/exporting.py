@@ -11,7 +11,7 @@ from torch.utils import _pytree as pytree
 
 from mscgym.graph import Graph, GraphError, Joint
 from mscgym.torch import formulas
-from mscgym.torch.codegen import PADDING, PARAMETERS
+from mscgym.torch.codegen import PADDING, PARAMETERS, default_outputs
 from mscgym.torch.reading import Reader, UnsupportedOperator, Weight
 from mscgym.torch.symbols import Symbols
 
@@ -57,12 +57,17 @@ def from_torch(module: torch.nn.Module, args: Sequence[Any] | torch.Tensor = (),
                              f"{', '.join(shapes)}")
     with _evaluating(module):
         program = torch.export.export(module, tuple(args), dict(kwargs or {}), dynamic_shapes=shapes)
-        return from_exported(program, dynamic_shapes=dynamic_shapes, name=name)
+        return _read(program, dynamic_shapes, name, getattr(module, "OUTPUTS", ()))
 
 
 def from_exported(program: torch.export.ExportedProgram, *,
                   dynamic_shapes: Mapping[str, Mapping[int, Any]] | None = None, name: str = "main") -> Graph:
     """Makes a graph of an exported program. `dynamic_shapes` only names the axes that the program leaves open."""
+    return _read(program, dynamic_shapes, name, ())
+
+
+def _read(program: torch.export.ExportedProgram, dynamic_shapes: Mapping[str, Mapping[int, Any]] | None, name: str,
+          output_names: Sequence[str]) -> Graph:
     program = program.run_decompositions(formulas.table())
     graph = Graph(name)
     symbols = Symbols(graph)
@@ -75,7 +80,7 @@ def from_exported(program: torch.export.ExportedProgram, *,
         shown = list(dict.fromkeys(reader.missing))
         raise UnsupportedOperator("no joint computes " + "; ".join(shown[:10])
                                   + (f"; and {len(shown) - 10} more" if len(shown) > 10 else ""))
-    _read_outputs(reader, program, outputs)
+    _read_outputs(reader, program, outputs, output_names)
     graph.remove_dead()
     reader.naming.finish(graph)
     graph.arrays = {key: graph.arrays[key] for joint in graph.joints for key in
@@ -118,13 +123,14 @@ def _read_inputs(reader: Reader, program: torch.export.ExportedProgram,
         data = program.constants.get(target) if data is None else data
         if not isinstance(data, torch.Tensor):
             raise GraphError(f"'{target}' is {type(data).__name__}, expected a tensor")
+        reader.naming.weights.update([target] if is_named else [])
         weight = Weight(target if is_named else "", data, data.requires_grad)
         reader.values[node] = seen.setdefault(id(data), weight)  # modules may share a parameter
 
 
 def _output_names(program: torch.export.ExportedProgram, n: int) -> list[str]:
     """"logits" for outputs by name, else "output", "output_1" ..."""
-    names = ["output" if i == 0 else f"output_{i}" for i in range(n)]
+    names = default_outputs(n)
     tree = pytree.tree_unflatten([*range(n)], program.call_spec.out_spec) if program.call_spec.out_spec else None
     for key, value in tree.items() if isinstance(tree, Mapping) else ():
         numbers = pytree.tree_leaves(value)
@@ -133,11 +139,14 @@ def _output_names(program: torch.export.ExportedProgram, n: int) -> list[str]:
     return names
 
 
-def _read_outputs(reader: Reader, program: torch.export.ExportedProgram, outputs: list[Any]) -> None:
-    """Names the outputs. An output that is an input, a constant or another output is copied by an `identity`."""
+def _read_outputs(reader: Reader, program: torch.export.ExportedProgram, outputs: list[Any],
+                  given: Sequence[str]) -> None:
+    """Names the outputs, as `given` or by the program. An output that is an input, a constant or another output is
+    copied by an `identity`.
+    """
     graph = reader.graph
-    names = _output_names(program, sum(spec.kind == OutputKind.USER_OUTPUT
-                                       for spec in program.graph_signature.output_specs))
+    names = list(given) or _output_names(program, sum(spec.kind == OutputKind.USER_OUTPUT
+                                              for spec in program.graph_signature.output_specs))
     taken = {tensor.alias for tensor in graph.tensors()}
     for spec, node in zip(program.graph_signature.output_specs, outputs):
         if spec.kind in (OutputKind.BUFFER_MUTATION, OutputKind.USER_INPUT_MUTATION):

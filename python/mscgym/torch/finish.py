@@ -124,10 +124,10 @@ def _activation_edit(edit: dict[str, Any], slots: Sequence[Slot], found: Match,
 def _read_tensor(slot: Slot, found: Match) -> str | None:
     """The tensor of the exported network that an operand of a call is."""
     for joint in found.network.joints:
-        if any(c.place == slot.place for c in found.joints.get(joint["name"], [])):
-            for tensor in joint["inputs"]:
-                if tensor in found.values and slot in _operands(found, tensor, joint["name"]):
-                    return str(tensor)
+        if any(c.place == slot.place for c in found.joints.get(joint.name, [])):
+            for tensor in joint.inputs:
+                if tensor in found.values and slot in _operands(found, tensor, joint.name):
+                    return tensor
     return None
 
 

@@ -37,6 +37,11 @@ class Weight:
     def full_name(self) -> str:
         return f"{self.module}.{self.name}" if self.module else self.name
 
+    @property
+    def bias(self) -> str:
+        """The name of the bias in the layer: "bias", or "in_proj_bias" of an attention."""
+        return self.name.replace("weight", "bias")
+
 
 @dataclass
 class Match:
@@ -100,9 +105,9 @@ def match(module: nn.Module, args: Sequence[torch.Tensor], network: Network, fol
                              f"{_distance(values[name], out.detach()):.2g} of its size: give the model file that was "
                              "exported from this module with these weights")
     results = _match_results(network, values, calls, args)
-    for i, joint in enumerate(j for j in network.joints if j["optype"] == "input"):
-        results[joint["outputs"][0]["name"]] = Slot(None, i, True)
-        values[joint["outputs"][0]["name"]] = args[i]
+    for i, joint in enumerate(j for j in network.joints if j.optype == "input"):
+        results[joint.outputs[0].name] = Slot(None, i, True)
+        values[joint.outputs[0].name] = args[i]
     weights = _match_weights(module, network, calls)
     return Match(network, calls, results, weights, _match_joints(module, network, calls, results, weights), values)
 
@@ -174,7 +179,8 @@ def _match_weights(module: nn.Module, network: Network, calls: list[Call]) -> di
         if tensor.is_floating_point() and tensor.ndim:
             own.setdefault(tensor.numel(), []).append((full, tensor.detach()))
     parameters = dict(module.named_parameters())
-    found = {}
+    is_folded = all(joint.optype != "nn.batch_norm" for joint in network.joints)
+    found: dict[str, Weight] = {}
     for name, array in network.weights.items():
         value = torch.from_numpy(array.copy())
         if not value.is_floating_point() or value.ndim == 0:
@@ -183,17 +189,15 @@ def _match_weights(module: nn.Module, network: Network, calls: list[Call]) -> di
         for full, tensor in candidates:
             path, _, part = full.rpartition(".")
             layer, norm = modules[path], norms.get(id(parameters.get(full)))
-            turned = value.T if value.ndim == 2 else value
-            if _is_close(value, tensor, 1e-5):
-                found[name] = Weight(path, part, False, None)
-            elif value.ndim == 2 and _is_close(turned, tensor, 1e-5):
-                found[name] = Weight(path, part, True, None)
-            elif norm is not None:
+            forms: list[tuple[torch.Tensor, float, str | None]] = [(tensor, 1e-5, None)]
+            if norm is not None:
                 folded = tensor * along(fold_scale(modules[norm]).detach(), channel_axis(layer), tensor.ndim)
-                if _is_close(value, folded, 1e-4):
-                    found[name] = Weight(path, part, False, norm)
-                elif value.ndim == 2 and _is_close(turned, folded, 1e-4):
-                    found[name] = Weight(path, part, True, norm)
+                # An untrained normalisation changes nothing, so both forms may fit.
+                forms.insert(0 if is_folded else 1, (folded, 1e-4, norm))
+            for form, tolerance, of in forms:
+                is_turned = not _is_close(value, form, tolerance)
+                if name not in found and (not is_turned or (value.ndim == 2 and _is_close(value.T, form, tolerance))):
+                    found[name] = Weight(path, part, is_turned, of)
             if name in found:
                 break
     return found
@@ -205,13 +209,13 @@ def _match_joints(module: nn.Module, network: Network, calls: list[Call], result
     by_place: dict[Place | None, Call] = {made.place: made for made in calls}
     found: dict[str, list[Call]] = {}
     for joint in network.joints:
-        names = [t["name"] for role, t in joint.get("weights", {}).items() if role != "bias"]
+        names = [weight.name for role, weight in joint.weights.items() if role != "bias"]
         own = {id(parameters[weights[n].full_name]) for n in names
                if n in weights and weights[n].full_name in parameters}
         made = [c for c in calls if own & {id(source) for source in c.sources}]
-        slot = results.get(joint["outputs"][0]["name"]) if joint["outputs"] else None
+        slot = results.get(joint.outputs[0].name) if joint.outputs else None
         if not made and slot is not None and slot.place in by_place:
             made = [by_place[slot.place]]
         if made:
-            found[joint["name"]] = made
+            found[joint.name] = made
     return found

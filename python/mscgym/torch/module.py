@@ -14,7 +14,8 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from mscgym.graph import GraphError, read_safetensors
+from mscgym.graph import GraphError
+from mscgym.safetensors import read_safetensors
 
 Tensor = torch.Tensor
 
@@ -28,6 +29,8 @@ class Scope(nn.Module):
 
 class GraphModule(Scope):
     """The base of generated modules."""
+
+    OUTPUTS: Sequence[str] = ()  # the names that the outputs have in the graph
 
     def _scope(self, names: Sequence[str]) -> nn.Module:
         scope: nn.Module = self
@@ -56,7 +59,7 @@ class GraphModule(Scope):
 
     def load_weights(self, path: str | Path) -> None:
         """Reads parameters and buffers by name. GraphError if the file lacks one, or has one of another shape."""
-        arrays = read_safetensors(path)
+        arrays = read_safetensors(str(path))
         for name, tensor in [*self.named_parameters(), *self.named_buffers()]:
             if name not in arrays:
                 if name.endswith("num_batches_tracked"):
@@ -78,7 +81,7 @@ def compare(module: nn.Module, path: str | Path, tolerance: float = 1e-4) -> int
     if not Path(path).exists():
         print(f"{path}: no recorded outputs")
         return 0
-    arrays = {name: torch.from_numpy(array) for name, array in read_safetensors(path).items()}
+    arrays = {name: torch.from_numpy(array) for name, array in read_safetensors(str(path)).items()}
     module.eval()
     with torch.no_grad():
         result = module(**{name[6:]: array for name, array in arrays.items() if name.startswith("input/")})
@@ -172,10 +175,11 @@ _GATES = {"lstm": [0, 2, 3, 1], "gru": [1, 0, 2], "rnn_tanh": [0], "rnn_relu": [
 
 
 def recurrent(kind: str, x: Tensor, weight: Tensor, recurrence: Tensor, bias: Tensor | None,
-              hidden: Tensor | None = None, cell: Tensor | None = None) -> tuple[Tensor, ...]:
+              hidden: Tensor | None = None, cell: Tensor | None = None, is_flat: bool = False) -> tuple[Tensor, ...]:
     """A recurrent layer as its joint describes it: x [time, batch, features], weights with a first axis of directions.
 
-    Returns the outputs [time, directions, batch, size], the last hidden state and, for an LSTM, the last cell state.
+    Returns the outputs [time, directions, batch, size], or [time, batch, directions * size] if `is_flat`, the last
+    hidden state and, for an LSTM, the last cell state.
     """
     order, n_ways, size = _GATES[kind], weight.shape[0], recurrence.shape[2]
 
@@ -188,13 +192,13 @@ def recurrent(kind: str, x: Tensor, weight: Tensor, recurrence: Tensor, bias: Te
         if bias is not None:
             parameters += [gates(half) for half in bias[way].chunk(2)]
     zeros = x.new_zeros(n_ways, x.shape[1], size)
-    states: Any = hidden if hidden is not None else zeros
+    states: Any = hidden.contiguous() if hidden is not None else zeros
     if kind == "lstm":
-        states = (states, cell if cell is not None else zeros)
+        states = (states, cell.contiguous() if cell is not None else zeros)
     functions: dict[str, Any] = {"lstm": torch.lstm, "gru": torch.gru, "rnn_tanh": torch.rnn_tanh,
                                  "rnn_relu": torch.rnn_relu}
     y, *last = functions[kind](x, states, parameters, bias is not None, 1, 0.0, False, n_ways == 2, False)
-    return (y.unflatten(2, (n_ways, size)).transpose(1, 2), *last)
+    return (y if is_flat else y.unflatten(2, (n_ways, size)).transpose(1, 2), *last)
 
 
 __all__ = ["GraphModule", "compare", "cut", "dequantize", "expand", "functional", "gather_nd", "lengths", "main", "nn",

@@ -26,7 +26,8 @@ class Naming:
     def __init__(self) -> None:
         self.places: dict[str, _Place] = {}
         self.taken: set[str] = set()
-        self.n_constants = 0
+        self.weights: set[str] = set()  # names of parameters and buffers
+        self._constants: set[str] = set()
 
     def reserve(self, name: str) -> None:
         self.taken.add(name)
@@ -38,12 +39,16 @@ class Naming:
 
     def constant(self) -> str:
         """The name of a weight without a name in the module: "const", "const_1"."""
-        self.n_constants += 1
-        return self._free("const" if self.n_constants == 1 else f"const_{self.n_constants - 1}")
+        n = len(self._constants)
+        while (name := f"const_{n}" if n else "const") in self.weights | self.taken:
+            n += 1
+        self.taken.add(name)
+        self._constants.add(name)
+        return name
 
     def name_constant(self, weight: str) -> str:
         """The name of the `constant` joint that holds a weight."""
-        return weight if weight.startswith("const") else self._free(weight)
+        return weight if weight in self._constants else self._free(weight)
 
     def _free(self, name: str) -> str:
         return free_name(name, self.taken)

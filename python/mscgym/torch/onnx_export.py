@@ -43,6 +43,9 @@ def export_onnx(module: nn.Module, args: Sequence[torch.Tensor], path: str) -> N
     kinds = [p.kind for p in inspect.signature(module.forward).parameters.values()]
     dynamic = (tuple(shapes),) if kinds[:1] == [inspect.Parameter.VAR_POSITIONAL] else tuple(shapes)
     options: dict[str, Any] = {"dynamo": True, "input_names": names, "external_data": False, "verbose": False}
+    outputs: Any = getattr(module, "OUTPUTS", ())  # of a generated module
+    if outputs:
+        options["output_names"] = list(outputs)
     with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()), _quiet():
         warnings.simplefilter("ignore")
         try:

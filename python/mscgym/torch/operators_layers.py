@@ -149,7 +149,8 @@ def recurrent(c: Call) -> Result:
                   c.gates([way[2:] for way in ways], gates, size) if c["has_biases"] else "", ""]
         for state in states:
             first = layer * n_ways
-            inputs.append(c.joint("strided_slice", [c.tensor(state)],
+            inputs.append(c.tensor(state) if n_layers == 1 else
+                          c.joint("strided_slice", [c.tensor(state)],
                                   {"begin": [first], "end": [first + n_ways], "axes": [0]},
                                   shape=[n_ways, batch, size]))
         shapes = [[steps, n_ways, batch, size]] + [[n_ways, batch, size]] * len(states)

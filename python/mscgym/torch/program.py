@@ -4,13 +4,14 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy
 
 from mscgym import process
-from mscgym.safetensors import read_safetensors
+from mscgym.emitter import without_fused
+from mscgym.graph import Graph, Joint
 
 Array = numpy.ndarray[Any, Any]
 Json = dict[str, Any]
@@ -25,46 +26,37 @@ def call(*arguments: str, as_json: bool = False) -> Any:
 class Network:
     """A model file as the program reads it. Names of tensors are those of MSCGraph."""
     path: str
-    joints: list[Json]
-    inputs: list[str]                      # names in the model file
-    weights: dict[str, Array]
-    outputs: list[str] = field(default_factory=list)
+    graph: Graph               # without fused joints
+
+    @property
+    def joints(self) -> list[Joint]:
+        return self.graph.joints
+
+    @property
+    def weights(self) -> dict[str, Array]:
+        return self.graph.arrays
+
+    @property
+    def outputs(self) -> list[str]:
+        return self.graph.outputs
+
+    @property
+    def inputs(self) -> list[str]:
+        """Names in the model file."""
+        aliases = {tensor.name: tensor.alias for tensor in self.graph.tensors()}
+        return [aliases[name] or name for name in self.graph.inputs]
 
     @property
     def tensors(self) -> list[str]:
         """The names of all activations, in the order in which joints compute them."""
-        return [t["name"] for joint in self.joints for t in joint["outputs"]]
-
-    def joint(self, name: str) -> Json:
-        return next(joint for joint in self.joints if joint["name"] == name)
+        return [tensor.name for tensor in self.graph.tensors()]
 
 
 def read_network(path: str, folder: str) -> Network:
     """Reads a model file. `folder` is a scratch folder."""
     graph = os.path.join(folder, "graph.json")
     call("graph", path, "-o", graph)
-    with open(graph, encoding="utf-8") as file:
-        value = json.load(file)
-    weights = os.path.join(folder, "graph.safetensors")
-    joints = _flatten(value["nodes"])
-    aliases = {t["name"]: t.get("alias") or t["name"] for joint in joints for t in joint["outputs"]}
-    return Network(path, joints, [aliases[name] for name in value["inputs"]],
-                   read_safetensors(weights) if os.path.exists(weights) else {}, value["outputs"])
-
-
-def _flatten(joints: list[Json]) -> list[Json]:
-    """The joints with those of fused joints, such as attention, in place of these."""
-    flat = []
-    for joint in joints:
-        if not joint["optype"].startswith("msc.") or not joint.get("graphs"):
-            flat.append(joint)
-            continue
-        inner = _flatten(joint["graphs"][0]["nodes"])
-        own = [node["outputs"][0]["name"] for node in inner if node["optype"] == "input"]
-        outer = dict(zip(own, joint["inputs"], strict=False))
-        flat += [{**node, "inputs": [outer.get(name, name) for name in node["inputs"]]}
-                 for node in inner if node["optype"] != "input"]
-    return flat
+    return Network(path, without_fused(Graph.load(graph)))
 
 
 def compute(network: Network, inputs: Mapping[str, Array], tensors: Sequence[str], folder: str,
@@ -94,8 +86,7 @@ def varying(network: Network, inputs: Mapping[str, Array], folder: str) -> list[
     with numpy.load(out) as arrays:
         found = {name.partition("/0")[0] if name.endswith("/0") else name for name in arrays}
     os.remove(out)
-    return [t["name"] for joint in network.joints for t in joint["outputs"]
-            if t["name"] in found or t.get("alias") in found]
+    return [tensor.name for tensor in network.graph.tensors() if tensor.name in found or tensor.alias in found]
 
 
 def sites(path: str, target: str | None = None) -> list[Json]:

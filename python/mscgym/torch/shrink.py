@@ -11,6 +11,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from mscgym.graph import Joint
 from mscgym.torch.match import Match, MatchError, Weight, along, channel_axis, fold_scale
 from mscgym.torch.strategy import read_numbers
 
@@ -25,11 +26,11 @@ def _describe(module: nn.Module, path: str) -> str:
     return f"module '{path}' ({type(module).__name__})"
 
 
-def bias_owner(match: Match, joint: Json) -> Weight | None:
+def bias_owner(match: Match, joint: Joint) -> Weight | None:
     """The weight of the layer that a joint is, if the module has it."""
-    for role, tensor in joint.get("weights", {}).items():
-        if role != "bias" and tensor["name"] in match.weights:
-            return match.weights[tensor["name"]]
+    for role, weight in joint.weights.items():
+        if role != "bias" and weight.name in match.weights:
+            return match.weights[weight.name]
     return None
 
 
@@ -102,8 +103,8 @@ def shrink(module: nn.Module, match: Match, groups: Sequence[Json], prunes: Sequ
     """
     modules, done = dict(module.named_modules()), set()
     for name, axes in _keep(module, match, groups, prunes).items():
-        owners = [j for j in match.network.joints for role, t in j.get("weights", {}).items()
-                  if t["name"] == name and role == "bias" and bias_owner(match, j)]
+        owners = [joint for joint in match.network.joints for role, weight in joint.weights.items()
+                  if weight.name == name and role == "bias" and bias_owner(match, joint)]
         if owners:
             continue  # taken with the layer's weight
         weight = match.weights.get(name)
@@ -133,7 +134,7 @@ def shrink(module: nn.Module, match: Match, groups: Sequence[Json], prunes: Sequ
     for joint in match.network.joints:
         owner = bias_owner(match, joint)
         if owner is not None and isinstance(modules[owner.module], _CONVS):
-            _set_conv_sizes(modules[owner.module], conv_groups.get(joint["name"], modules[owner.module].groups))
+            _set_conv_sizes(modules[owner.module], conv_groups.get(joint.name, modules[owner.module].groups))
 
 
 # ---- New elements -----------------------------------------------------------------------------
@@ -160,9 +161,11 @@ def set_bias(module: nn.Module, weight: Weight, value: torch.Tensor, is_added: b
     layer: Any = module.get_submodule(weight.module)
     with torch.no_grad():
         if weight.norm is None:
-            if layer.bias is None:
-                layer.bias = nn.Parameter(torch.zeros_like(value, device=layer.weight.device))
-            layer.bias.copy_(value.to(layer.bias) + (layer.bias if is_added else 0))
+            bias = getattr(layer, weight.bias)
+            if bias is None:
+                bias = nn.Parameter(torch.zeros_like(value, device=getattr(layer, weight.name).device))
+                setattr(layer, weight.bias, bias)
+            bias.copy_(value.to(bias) + (bias if is_added else 0))
             return
         norm: Any = module.get_submodule(weight.norm)
         own = layer.bias if layer.bias is not None else torch.zeros_like(norm.running_mean)
@@ -187,8 +190,8 @@ def replace(module: nn.Module, match: Match, replaced: Sequence[Json]) -> dict[s
     1 for elements that remain.
     """
     masks = {}
-    biases = {t["name"]: bias_owner(match, j) for j in match.network.joints
-              for role, t in j.get("weights", {}).items() if role == "bias"}
+    biases = {weight.name: bias_owner(match, joint) for joint in match.network.joints
+              for role, weight in joint.weights.items() if role == "bias"}
     for item in replaced:
         value = torch.from_numpy(read_numbers(item["elements"], "<f4")).reshape(item["shape"])
         name, owner = item["tensor"], biases.get(item["tensor"])

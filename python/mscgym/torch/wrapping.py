@@ -91,10 +91,10 @@ def _prune(wrapper: MSCWrapper, found: Match, folder: str) -> None:
         program.export(found.network.path, strategy, small)
         os.makedirs(os.path.join(folder, "pruned"))
         pruned = program.read_network(small, os.path.join(folder, "pruned"))
-        by_weight = {t["name"]: int(j["attrs"]["groups"]) for j in pruned.joints if "groups" in j["attrs"]
-                     for t in j["weights"].values()}
-        groups = {j["name"]: by_weight[t["name"]] for j in found.network.joints
-                  for t in j.get("weights", {}).values() if t["name"] in by_weight}
+        by_weight = {weight.name: int(joint.attrs["groups"]) for joint in pruned.joints if "groups" in joint.attrs
+                     for weight in joint.weights.values()}
+        groups = {joint.name: by_weight[weight.name] for joint in found.network.joints
+                  for weight in joint.weights.values() if weight.name in by_weight}
         shrink(wrapper.module, found, program.channels(found.network.path), members["prune"], groups)
     if members.get("replace"):
         for name, mask in replace(wrapper.module, found, members["replace"]).items():
@@ -107,8 +107,8 @@ def _quantise(wrapper: MSCWrapper, found: Match, learn_scales: bool | str) -> No
     everywhere = members.get("sites") == "all"
     listed = program.sites(found.network.path, members.get("target") if everywhere else None)
     readers = {site["tensor"]: site["joints"] for site in listed}
-    owners = {t["name"]: owner for j in found.network.joints for role, t in j.get("weights", {}).items()
-              if role != "bias" and (owner := bias_owner(found, j))}
+    owners = {weight.name: owner for joint in found.network.joints for role, weight in joint.weights.items()
+              if role != "bias" and (owner := bias_owner(found, joint))}
     for edit in members.get("edits", []):
         tensor, key = edit["tensor"], site_key(edit["site"])
         is_weight = tensor in found.network.weights
@@ -143,21 +143,21 @@ def _quantise(wrapper: MSCWrapper, found: Match, learn_scales: bool | str) -> No
 
 def _round_biases(wrapper: MSCWrapper, found: Match) -> None:
     """Finds the biases of joints that the target computes in integers."""
-    makers = {t["name"]: joint for joint in found.network.joints for t in joint["outputs"]}
+    makers = {tensor.name: joint for joint in found.network.joints for tensor in joint.outputs}
     sites = {edit["tensor"]: site_key(edit["site"]) for edit in wrapper.strategy.get("edits", [])
              if int(edit.get("bits", 32)) <= 8 and not edit.get("group_size")}
     for joint in found.network.joints:
-        weights = joint.get("weights", {})
-        key = next((sites[t["name"]] for role, t in weights.items() if role != "bias" and t["name"] in sites), None)
-        if "bias" not in weights or key is None or not joint["inputs"]:
+        key = next((sites[weight.name] for role, weight in joint.weights.items()
+                    if role != "bias" and weight.name in sites), None)
+        if "bias" not in joint.weights or key is None or not joint.inputs:
             continue
-        tensor = joint["inputs"][0]
-        while tensor not in sites and tensor in makers and makers[tensor]["inputs"]:
-            tensor = makers[tensor]["inputs"][0]  # through joints that keep the scale, such as pooling
+        tensor = joint.inputs[0]
+        while tensor not in sites and tensor in makers and makers[tensor].inputs:
+            tensor = makers[tensor].inputs[0]  # through joints that keep the scale, such as pooling
         of = wrapper.site_weights[key]
-        layer = of.norm if of.norm is not None else of.module
-        name = f"{layer}.bias" if layer else "bias"
-        if tensor in sites and wrapper.module.get_submodule(layer).bias is not None:
+        layer, bias = (of.norm, "bias") if of.norm is not None else (of.module, of.bias)
+        name = f"{layer}.{bias}" if layer else bias
+        if tensor in sites and getattr(wrapper.module.get_submodule(layer), bias) is not None:
             wrapper.rounded_biases[name] = (key, sites[tensor])
 
 

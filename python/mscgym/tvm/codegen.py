@@ -18,16 +18,22 @@ from pathlib import Path
 from typing import Any, Mapping, Sequence
 
 from mscgym.emitter import Emit, free_name, identifier, without_fused
-from mscgym.graph import Array, Graph, GraphError, Joint, Tensor, write_safetensors
+from mscgym.graph import Array, Graph, GraphError, Joint, Tensor
+from mscgym.safetensors import write_safetensors
 from mscgym.tvm import groups
 
 RESULT = "relax.result"
-"""The key of a graph's metadata with the form of the result: "0" for one tensor, "[0, [1, 2]]" for nested tuples."""
+"""The key of a graph's metadata with the form of the result if it is not the default: "[0, [1, 2]]", nested tuples."""
 
 _HELPERS = ["const", "largest", "recurrent", "smallest", "value"]
 _RESERVED = {"FOLDER", "Path", "bb", "bind", "dataflow", "float", "load", "main", "module", "op", "relax", "symbol",
              "tensor", *_HELPERS}
 _OPERATORS = {"Add": "+", "Sub": "-", "Mul": "*", "FloorDiv": "//", "FloorMod": "%"}
+
+
+def default_form(n: int) -> Any:
+    """One output is a tensor, several are a tuple."""
+    return 0 if n == 1 else [*range(n)]
 
 
 class Writer:
@@ -128,10 +134,8 @@ class Writer:
         texts = [self.read(Joint("", "output"), name) for name in self.graph.outputs]
         form = self.graph.notes.get("metadata", {}).get(RESULT)
         n = len(texts)
-        shape: Any = json.loads(form) if form else 0 if n == 1 else [*range(n)]
-        if sorted(_leaves(shape)) != [*range(n)]:
-            shape = 0 if n == 1 else [*range(n)]
-        return _nested(shape, texts)
+        shape: Any = json.loads(form) if form else default_form(n)
+        return _nested(shape if sorted(_leaves(shape)) == [*range(n)] else default_form(n), texts)
 
     def write(self) -> str:
         for joint in self.joints:
@@ -204,11 +208,12 @@ def to_relax(graph: Graph, folder: str | Path | None = None, *, weights: Mapping
     unknown = [name for name in weights or {} if name not in graph.arrays]
     if unknown:
         raise GraphError(f"the graph has no weight '{unknown[0]}'")
-    write_safetensors(folder / "weights.safetensors", {**graph.arrays, **(weights or {})})
+    arrays = {**graph.arrays, **(weights or {})}
+    write_safetensors(str(folder / "weights.safetensors"), {name: [array] for name, array in arrays.items()})
     if inputs is not None and outputs is not None:
-        write_safetensors(folder / "baseline.safetensors", {
-            **{f"input/{name}": array for name, array in inputs.items()},
-            **{f"output/{i}": array for i, array in enumerate(outputs)}})
+        write_safetensors(str(folder / "baseline.safetensors"), {
+            **{f"input/{name}": [array] for name, array in inputs.items()},
+            **{f"output/{i}": [array] for i, array in enumerate(outputs)}})
     return load(folder, bind)
 
 

@@ -9,9 +9,10 @@ import numpy as np
 from mscgym.emitter import free_name
 from mscgym.graph import Graph, GraphError, Joint
 from mscgym.tvm import layouts
-from mscgym.tvm.codegen import RESULT
+from mscgym.tvm.codegen import RESULT, default_form
 from mscgym.tvm.reading import Reader, Shape, Turned, UnsupportedRelax, Value, Weight
 from mscgym.tvm.versions import kind_of, name_of, type_of
+
 
 def from_relax(module: Any, params: Mapping[str, Any] | None = None, entry: str = "main") -> Graph:
     """Makes a graph of the function `entry` of a tvm.IRModule. Functions that it calls are read in place of the calls.
@@ -51,7 +52,8 @@ def from_relax(module: Any, params: Mapping[str, Any] | None = None, entry: str 
     layouts.infer(graph)
     graph.arrays = {weight.name: graph.arrays[weight.name] for joint in graph.joints
                     for weight in joint.weights.values()}
-    graph.notes = {"metadata": {RESULT: json.dumps(form)}}
+    if form != default_form(len(graph.outputs)):
+        graph.notes = {"metadata": {RESULT: json.dumps(form)}}
     return graph
 
 

@@ -7,7 +7,8 @@ from typing import Any, Sequence
 
 import numpy as np
 
-from mscgym.graph import Array, GraphError, read_safetensors
+from mscgym.graph import Array, GraphError
+from mscgym.safetensors import read_safetensors
 from mscgym.tvm.versions import device_array, name_of, relax, tensor_type, tirx, tvm, type_of
 
 
@@ -48,7 +49,7 @@ def dataflow(module: Any) -> Any:
 
 def bind(module: Any, function: str, path: str | Path) -> Any:
     """The module with the weights of a file as constants. GraphError if the file lacks one."""
-    arrays = read_safetensors(path)
+    arrays = read_safetensors(str(path))
     variables = module[function].params
     given = {name_of(item): arrays[name_of(item)] for item in variables if name_of(item) in arrays}
     return relax.transform.BindParams(function, {key: device_array(array) for key, array in given.items()})(module)
@@ -75,7 +76,7 @@ def compare(module: Any, function: str, path: str | Path, tolerance: float = 1e-
     if not Path(path).exists():
         print(f"{path}: no recorded outputs")
         return 0
-    arrays = read_safetensors(path)
+    arrays = read_safetensors(str(path))
     names = [name_of(item) for item in module[function].params]
     missing = [name for name in names if f"input/{name}" not in arrays]
     if missing:

@@ -79,6 +79,54 @@ mscgym resume b/tiny.jsonl --allow-plugins --quiet | grep '^trials' | sed 's/, [
 tiny n '"command": ["./absent.sh", "{model}"], "bounds": {"command": {"max": 1}}'
 try mscgym search n.json --quiet
 
+echo "- a program that lasts"
+cat >lasting.py <<'END'
+#!/usr/bin/env python3
+"""Answers with the first number of the array in an outputs.safetensors. Writes down how often it was started."""
+import json
+import os
+import struct
+import sys
+import time
+open("starts.txt", "a").write("x")
+wrong = json.load(open("wrong.json")) if os.path.exists("wrong.json") else {}
+n = json.load(open("count.json")) if os.path.exists("count.json") else 0
+for line in sys.stdin:
+    request = json.loads(line)
+    if request["method"] == "done":
+        open("ends.txt", "a").write(sys.argv[1])
+        break
+    with open(request["outputs"], "rb") as file:
+        length, = struct.unpack("<Q", file.read(8))
+        file.read(length)
+        value, = struct.unpack("<f", file.read(4))
+    answer, n = wrong.get(str(n)), n + 1
+    json.dump(n, open("count.json", "w"))
+    if answer == "end":
+        sys.exit(3)
+    if answer == "wait":
+        time.sleep(1000)
+    print(json.dumps(answer or {"value": value}), flush=True)
+END
+chmod +x lasting.py
+tiny l '"command": {"argv": ["./lasting.py", "{outputs}"], "lasting": true}, "objectives": ["distill_loss"],
+        "bounds": {"command": {"max": 100}}'
+mscgym search l.json --quiet >/dev/null
+echo "$(cat starts.txt) $(cat ends.txt)"
+for name in l o; do # the same numbers as from first.py
+    jq -s -r 'map(select(.kind == "trial") | [.choices, .metrics.command]) | sort | .[][1]' "$name/tiny.jsonl" >"$name.txt"
+done
+paste l.txt o.txt | awk '{ d = $1 - $2; n += d < 1e-6 && d > -1e-6 } END { print n, "of", NR }'
+head -n 1 l/tiny.jsonl | jq -c '.config.quantize.gym[0].env.command'
+try mscgym verify l/tiny.jsonl --allow-plugins
+echo '{"2": {"value": "one half"}, "4": {"error": "no score"}, "6": "end", "8": "wait", "10": [1]}' >wrong.json
+rm -f starts.txt count.json
+sed -i 's/"lasting": true/"lasting": true, "timeout": 8/' l.json
+mscgym search l.json --restart --quiet | grep '^trials' | sed 's/, [0-9]* repeats//'
+jq -r 'select(.state == "failed") | .cause + ": " + .reason' l/tiny.jsonl
+cat starts.txt
+echo
+
 echo "- what is refused"
 for env in '"objectives": ["command"]' '"objectives": ["command"], "command": ["score"]' \
     '"objectives": ["command"], "command": 5'; do

@@ -9,6 +9,13 @@ sed -n 's/weights .*/WEIGHTS/p; /runtime\|^model\|exit/p' said.txt | sed 's/   *
 ls
 mscgym run small.onnx --input x="$FILES/x.npy" --output out --repeat 0 && ls out
 
+echo "- the plan as a strategy file"
+small --float 0 --save-strategy small.json >said.txt
+mscgym export --model "$FILES/tiny.onnx" --strategy small.json -o again.onnx
+cmp small.onnx again.onnx && echo "export writes the same model"
+try mscgym quantize "$FILES/tiny.onnx" --inputs "$FILES/inputs.npz" -o s.onnx --save-strategy s.onnx 2>&1
+rm small.json again.onnx
+
 echo "- the best is what loses least on the samples held back, and what is written"
 small --json --float 0 >report.json
 jq -c '[.target, .samples, .held_back, .model, (.plans | length),

@@ -1,0 +1,10 @@
+// The hash of a file's bytes.
+#ifndef MSC_MODEL_FILE_HASH_H
+#define MSC_MODEL_FILE_HASH_H
+
+#include "base/hash.h"
+#include "base/status.h"
+
+enum msc_status msc_file_hash(struct msc_hash *out, const char *path);
+
+#endif

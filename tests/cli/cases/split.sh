@@ -1,0 +1,51 @@
+# Models cut into pieces, by target, operators and tensors, and run as a chain.
+. "$(dirname "$0")/../lib.sh"
+cp "$OPERATORS" ops.so
+cp "$EXAMPLES/../operators/made_up.onnx" "$EXAMPLES/../operators/made_up.npz" .
+mscgym run made_up.onnx --inputs made_up.npz -o whole.npz --operators ops.so --quiet
+chain() {
+    mscgym run "$1/manifest.json" --inputs made_up.npz -o "$1.npz" --operators ops.so --quiet
+    cmp whole.npz "$1.npz" && echo "the same as the whole model"
+}
+echo "== by target"
+mscgym split made_up.onnx -o target
+jq -c 'del(.pieces[].hash)' target/manifest.json
+try mscgym run target/manifest.json --inputs made_up.npz -o x.npz --operators ops.so --quiet
+sed -i 's/"runtime": "onnxruntime"/"runtime": "mscgym"/' target/manifest.json
+chain target
+mscgym split "$FILES/tiny.onnx" --target tflite -o tiny | wc -l
+mscgym split "$FILES/tiny.onnx" --target tflite --integers -o tiny_integers
+mscgym split made_up.onnx --by ops -o ops --operators ops.so
+chain ops
+jq -c .plugins ops/manifest.json
+try mscgym run ops/manifest.json --inputs made_up.npz -o x.npz --quiet
+mscgym run ops/manifest.json --inputs made_up.npz -o x.npz --quiet --allow-plugins --keep kept
+cmp whole.npz x.npz && ls kept
+mscgym split made_up.onnx --by ops --op 'msc.conv*' --op Fold -o convs
+mscgym run convs/manifest.json --inputs made_up.npz -o convs.npz --operators ops.so --quiet
+echo "== by cut"
+mscgym split made_up.onnx --by cut --at r1 --at f -o cut
+chain cut
+
+echo "== a piece is compressed"
+mscgym quantize cut/piece0.onnx --inputs made_up.npz -o cut/small.onnx --quiet >/dev/null
+sed -i 's/"piece0.onnx"/"small.onnx"/' cut/manifest.json
+try mscgym run cut/manifest.json --inputs made_up.npz -o x.npz --operators ops.so --quiet
+jq 'del(.pieces[0].hash)' cut/manifest.json >cut/small.json
+mscgym run cut/small.json --inputs made_up.npz -o small.npz --operators ops.so --quiet && ls small.npz
+
+echo "== errors"
+try mscgym split made_up.onnx
+try mscgym split made_up.onnx -o x --by cut
+try mscgym split made_up.onnx -o x --by cut --at nothing
+try mscgym split made_up.onnx -o x --by cut --at x
+try mscgym split made_up.onnx -o x --by ops --op nothing
+try mscgym split made_up.onnx -o x --op Fold
+try mscgym split made_up.onnx -o x --target nothing
+try mscgym split ops/piece0.onnx -o ops
+try mscgym run cut/manifest.json --input x=made_up.npz
+try mscgym run made_up.onnx --inputs made_up.npz -o x.npz --keep k
+jq '.pieces |= reverse' cut/manifest.json >cut/reversed.json
+try mscgym run cut/reversed.json --inputs made_up.npz -o x.npz
+jq '.pieces[0].model = "../made_up.onnx"' cut/manifest.json >cut/outside.json
+try mscgym run cut/outside.json --inputs made_up.npz -o x.npz
