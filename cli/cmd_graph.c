@@ -322,23 +322,6 @@ static enum msc_status graph_check(const struct graph_values *v) {
                           v->output);
 }
 
-// An existing file of weights may be replaced only together with the graph next to it.
-static enum msc_status graph_claim_outputs(struct msc_file_set *files,
-                                           const struct graph_values *v) {
-    const char *const *weights;
-    size_t n;
-    MSC_TRY(msc_output_read_model(files, v->model));
-    MSC_TRY(msc_output_claim(files, MSC_OUTPUT_GRAPH, "--output", v->output));
-    MSC_TRY(msc_graph_companions(&weights, &n, &files->arena, v->output));
-    if (!msc_file_exists(v->output) && msc_file_exists(weights[0])) {
-        return MSC_FAIL(MSC_E_INVALID,
-                        "%s: --output would replace this file, which has no %s next to it; name "
-                        "another, or remove it first",
-                        weights[0], msc_path_name(v->output));
-    }
-    return msc_output_claim(files, MSC_OUTPUT_ANY, "--output", weights[0]);
-}
-
 static enum msc_status print_graph(const struct msc_graph *g, const struct msc_cli_call *call,
                                    const struct graph_values *v) {
     return v->sites         ? print_sites(g, call, v)
@@ -390,7 +373,8 @@ static enum msc_status run_graph(const struct msc_cli_call *call, const struct g
     enum msc_status status = MSC_OK;
     MSC_TRY(graph_check(v));
     if (v->output) {
-        MSC_TRY_OUT(graph_claim_outputs(&files, v));
+        MSC_TRY_OUT(msc_output_read_model(&files, v->model));
+        MSC_TRY_OUT(msc_output_claim_graph(&files, "--output", v->output));
     }
     MSC_TRY_OUT(msc_cli_bindings(&bindings, &n, &v->common.bind, call->arena));
     MSC_TRY_OUT(cmd_graph_load(&g, &is_bound, bindings, n, call, v));

@@ -47,6 +47,7 @@ set(public_headers
     graph/passes/extract.h
     graph/passes/prune.h
     graph/quant.h
+    graph/rules/rules.h
     graph/site.h
     graph/target.h
     graph/view.h

@@ -79,6 +79,30 @@ static enum msc_status read_profile(struct msc_config *c, const cJSON *object) {
     return MSC_OK;
 }
 
+static enum msc_status read_passes(struct msc_config *c, const cJSON *list) {
+    const cJSON *item = NULL;
+    c->rules = msc_arena_array(&c->arena, (size_t)cJSON_GetArraySize(list) + 1, sizeof c->rules[0]);
+    MSC_TRY(MSC_ALLOCATED(c->rules));
+    if (list && !cJSON_IsArray(list)) {
+        return MSC_FAIL(MSC_E_INVALID, "%s: passes: expected a list: [{\"rules\": \"FILE\"}]",
+                        c->path);
+    }
+    cJSON_ArrayForEach(item, list) {
+        struct msc_config_pass pass;
+        const char *where = msc_config__text(c, "passes[%d]", (int)c->n_rules);
+        MSC_TRY(MSC_ALLOCATED(where));
+        MSC_TRY(msc_config__read(c, msc_config__pass_params, &pass, item, where));
+        if (!pass.rules || pass.rules[0] == '\0') {
+            return MSC_FAIL(MSC_E_INVALID, "%s: %s: expected {\"rules\": \"FILE\"}", c->path,
+                            where);
+        }
+        c->rules[c->n_rules] = pass.rules;
+        MSC_TRY(MSC_ALLOCATED(msc_config__join(c, &c->rules[c->n_rules], c->folder)));
+        c->n_rules++;
+    }
+    return MSC_OK;
+}
+
 static enum msc_status read_paths(struct msc_config *c, const struct msc_config_top *top) {
     c->workspace = top->workspace;
     c->model = top->model;
@@ -102,6 +126,7 @@ static enum msc_status config_read_all(struct msc_config *c) {
     c->device = top.device;
     MSC_TRY(read_paths(c, &top));
     MSC_TRY(read_bindings(c, top.bind));
+    MSC_TRY(read_passes(c, top.passes));
     MSC_TRY(read_operators(c, top.operators));
     c->outputs = top.outputs;
     MSC_TRY(read_baseline(c, top.baseline));

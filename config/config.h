@@ -126,6 +126,8 @@ struct msc_config {
     const char *model; // NULL: none
     size_t n_bindings;
     struct msc_binding *bindings;
+    size_t n_rules;
+    const char **rules; // paths of files of rules that rewrite the model, in order
     size_t n_operators;
     const char *const *operators; // paths of plug-ins for external joints (model/operators.h)
     const struct cJSON *outputs;  // member of `json`: default outputs of searches; NULL: none

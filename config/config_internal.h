@@ -16,7 +16,7 @@ struct msc_config_top {
     const char *workspace, *log_file, *device, *model;
     int verbose;
     double log_seconds;
-    const cJSON *bind, *operators, *outputs, *dataset, *baseline, *profile, *gym;
+    const cJSON *bind, *passes, *operators, *outputs, *dataset, *baseline, *profile, *gym;
     const cJSON *prune, *quantize, *joint;
     const cJSON *prepare, *parse, *optimize, *distill, *track, *compile, *export_model;
 };
@@ -26,6 +26,10 @@ struct msc_config_section {
     bool is_target_default;
     const cJSON *runtime, *gym;
     struct msc_config_runtime in_runtime; // the keys of `runtime`, after reading
+};
+
+struct msc_config_pass {
+    const char *rules;
 };
 
 struct msc_config_runtime_keys {
@@ -99,6 +103,7 @@ extern const struct msc_param msc_config__validation_params[];
 extern const struct msc_param msc_config__baseline_params[];
 extern const struct msc_param msc_config__check_params[];
 extern const struct msc_param msc_config__profile_params[];
+extern const struct msc_param msc_config__pass_params[];
 extern const struct msc_param msc_config__prepare_params[];
 extern const struct msc_param msc_config__parse_params[];
 extern const struct msc_param msc_config__optimize_params[];

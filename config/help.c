@@ -25,6 +25,7 @@ static const struct {
     const struct msc_param *params;
 } parts[] = {
     {"top level", msc_config__top_params},
+    {"passes[N]", msc_config__pass_params},
     {"dataset", msc_config__data_params},
     {"dataset.image", msc_config__image_params},
     {"dataset.validation", msc_config__validation_params},

@@ -27,6 +27,14 @@ struct msc_config_compile {
     const cJSON *export_model, *profile;
 };
 
+const struct msc_param msc_config__pass_params[] = {
+    {.name = "rules",
+     .help = "file of rules (.msc), relative to the configuration",
+     .offset = offsetof(struct msc_config_pass, rules),
+     .type = MSC_PARAM_TEXT},
+    {0},
+};
+
 const struct msc_param msc_config__prepare_params[] = {{0}};
 
 const struct msc_param msc_config__parse_params[] = {

@@ -187,6 +187,23 @@ static enum msc_status find_list(struct writer *w, cJSON **list, cJSON *top,
     return MSC_OK;
 }
 
+// A record's header has this key only if there are passes.
+static enum msc_status write_passes(struct writer *w, cJSON *top) {
+    const struct msc_config *c = w->config;
+    cJSON *list = cJSON_CreateArray();
+    if (!w->is_full && c->n_rules == 0) {
+        cJSON_Delete(list);
+        return MSC_OK;
+    }
+    MSC_TRY(msc_json_add(top, "passes", list));
+    for (size_t i = 0; i < c->n_rules; i++) {
+        cJSON *pass = cJSON_CreateObject();
+        MSC_TRY(msc_json_push(list, pass));
+        MSC_TRY(config_add_path(w, pass, "rules", c->rules[i], w->folder));
+    }
+    return MSC_OK;
+}
+
 static enum msc_status write_operators(struct writer *w, cJSON *top) {
     const struct msc_config *c = w->config;
     if (c->n_operators == 0) {
@@ -218,6 +235,7 @@ static enum msc_status write_top(struct writer *w, cJSON *top) {
     for (size_t i = 0; i < c->n_bindings; i++) {
         MSC_TRY(msc_json_add_number(bind, c->bindings[i].symbol, (double)c->bindings[i].value));
     }
+    MSC_TRY(write_passes(w, top));
     MSC_TRY(write_operators(w, top));
     MSC_TRY(write_dataset(w, top));
     cJSON *baseline = add_object(top, "baseline");

@@ -165,9 +165,9 @@ enum msc_status msc_graph__list_weights(struct msc_array_list *list, struct msc_
 enum msc_status msc_graph__read_json(struct msc_graph **out, const char *text, size_t length,
                                      const char *name, const struct msc_array_list *weights,
                                      struct msc_operators *operators);
-enum msc_status msc_graph__read_text(struct msc_graph **out, const char *text, size_t length,
-                                     const char *name, const struct msc_array_list *weights,
-                                     struct msc_operators *operators);
+enum msc_status msc_graph__read_msc(struct msc_graph **out, const char *text, size_t length,
+                                    const char *name, const struct msc_array_list *weights,
+                                    struct msc_operators *operators);
 // The joint or tensor with this name, unless it is dead; else MSC_NO_ID. Tensors are found by name
 // only, not by alias.
 int32_t msc_graph__live_joint(const struct msc_graph *g, const char *name);

@@ -415,9 +415,9 @@ static enum msc_status read_tree(struct msc_text_graph *out, struct msc_arena *a
                                          "the end");
 }
 
-enum msc_status msc_graph__read_text(struct msc_graph **out, const char *text, size_t length,
-                                     const char *name, const struct msc_array_list *weights,
-                                     struct msc_operators *operators) {
+enum msc_status msc_graph__read_msc(struct msc_graph **out, const char *text, size_t length,
+                                    const char *name, const struct msc_array_list *weights,
+                                    struct msc_operators *operators) {
     struct msc_graph_reader r = {
         .name = name, .weights = weights, .prefix = "", .operators = operators};
     struct msc_text_graph tree;
@@ -435,5 +435,5 @@ out:
 
 enum msc_status msc_graph_read_text(struct msc_graph **out, const char *text, size_t length,
                                     const char *name, const struct msc_array_list *weights) {
-    return msc_graph__read_text(out, text, length, name, weights, NULL);
+    return msc_graph__read_msc(out, text, length, name, weights, NULL);
 }

@@ -6,6 +6,7 @@
 #include "graph/operators_internal.h"
 #include "graph/passes/bind.h"
 #include "graph/passes/constant.h"
+#include "graph/rules/rules.h"
 #include "graph/wide.h"
 #include "kernels/engine/backends.h"
 #include "model/operators.h"
@@ -162,6 +163,15 @@ static enum msc_status keep_bindings(struct msc_model *m, const struct msc_model
     return MSC_ALLOCATED(m->bindings);
 }
 
+static enum msc_status keep_rules(struct msc_model *m, const struct msc_model_options *o) {
+    m->rules = msc_arena_array(&m->arena, o->n_rules + 1, sizeof m->rules[0]);
+    for (; m->rules && m->n_rules < o->n_rules; m->n_rules++) {
+        m->rules[m->n_rules] = msc_arena_strdup(&m->arena, o->rules[m->n_rules]);
+        MSC_TRY(MSC_ALLOCATED(m->rules[m->n_rules]));
+    }
+    return MSC_ALLOCATED(m->rules);
+}
+
 // `path` begins error messages. If `is_bound`, the bindings have been applied to the graph.
 static enum msc_status open_loaded(struct msc_model **out, const struct msc_graph *loaded,
                                    const char *path, const struct msc_model_options *options,
@@ -186,6 +196,7 @@ static enum msc_status open_loaded(struct msc_model **out, const struct msc_grap
         goto out;
     }
     MSC_TRY_OUT(keep_bindings(m, options));
+    MSC_TRY_OUT(keep_rules(m, options));
     MSC_TRY_OUT(msc_graph_split(&split, loaded));
     MSC_TRY_OUT(msc_model__set_graph(m, split, options->keeps_types));
     MSC_TRY_OUT(msc_graph_tell_unfolded(m->graph, path, m->log));
@@ -230,6 +241,7 @@ enum msc_status msc_model_open(struct msc_model **out, const char *path,
         MSC_TRY_OUT(msc_operators_open(&operators, options->plugins, options->n_plugins));
     }
     MSC_TRY_OUT(load_file(&loaded, &is_bound, path, options, operators));
+    MSC_TRY_OUT(msc_rules_apply_files(loaded, options->rules, options->n_rules));
     MSC_TRY_OUT(open_loaded(out, loaded, path, options, operators, is_bound));
 out:
     msc_graph_destroy(loaded);

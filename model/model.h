@@ -28,6 +28,8 @@ struct msc_model_options {
     bool keeps_types;      // float16 and bfloat16 tensors are not widened to float32 (graph/wide.h)
     const struct msc_binding *bindings;
     size_t n_bindings;
+    const char *const *rules; // files of rules that rewrite the graph (graph/rules/rules.h)
+    size_t n_rules;
     const struct msc_array_list *feeds; // the only inputs that the model will run on; may be NULL
     const struct msc_array_list
         *weights; // in place of the file's weights (msc_graph_load_weights); may be NULL
@@ -52,6 +54,8 @@ struct msc_model {
     uint64_t memory_bytes;
     struct msc_binding *bindings; // from the options
     size_t n_bindings;
+    const char **rules; // from the options
+    size_t n_rules;
     size_t n_inputs;
     struct msc_input_spec *specs; // [n_inputs], with bound values
     bool is_batched;

@@ -195,6 +195,21 @@ static enum msc_status check_kind(struct msc_arena *arena, enum msc_output kind,
                       path, what, kinds[kind].name);
 }
 
+enum msc_status msc_output_claim_graph(struct msc_file_set *files, const char *what,
+                                       const char *path) {
+    const char *const *weights;
+    size_t n;
+    MSC_TRY(msc_output_claim(files, MSC_OUTPUT_GRAPH, what, path));
+    MSC_TRY(msc_graph_companions(&weights, &n, &files->arena, path));
+    if (!msc_file_exists(path) && msc_file_exists(weights[0])) {
+        return MSC_FAIL(MSC_E_INVALID,
+                        "%s: %s would replace this file, which has no %s next to it; name "
+                        "another, or remove it first",
+                        weights[0], what, msc_path_name(path));
+    }
+    return msc_output_claim(files, MSC_OUTPUT_ANY, what, weights[0]);
+}
+
 enum msc_status msc_output_is_whole(bool *out, enum msc_output kind, const char *path) {
     struct msc_strategy *strategy = NULL;
     const void *data = NULL;

@@ -66,6 +66,8 @@ enum msc_status msc_model_update_weights(struct msc_model *m, const char *path) 
     o.n_threads = 1;
     o.bindings = m->bindings;
     o.n_bindings = m->n_bindings;
+    o.rules = m->rules;
+    o.n_rules = m->n_rules;
     o.operators = m->operators;
     MSC_TRY_OUT(msc_model_open(&other, kind == MSC_ARRAY_FILE_NONE ? path : m->path, &o));
     if (m->dataset) {

@@ -47,6 +47,13 @@ static enum msc_status read_dataset(struct msc_file_set *files,
     return msc_file_set_read(files, "the validation labels", d->validation_labels);
 }
 
+static enum msc_status read_rules(struct msc_file_set *files, const struct msc_config *c) {
+    for (size_t i = 0; i < c->n_rules; i++) {
+        MSC_TRY(msc_file_set_read(files, "the rules", c->rules[i]));
+    }
+    return MSC_OK;
+}
+
 bool msc_read_files_has_model(const struct msc_config *c, size_t end) {
     unsigned needs = 0;
     for (size_t i = 0; i < end; i++) {
@@ -59,6 +66,7 @@ enum msc_status msc_read_files_add(struct msc_file_set *files, const struct msc_
                                    size_t end, const struct msc_processor_options *options) {
     if (msc_read_files_has_model(c, end)) {
         MSC_TRY(msc_output_read_model(files, c->model));
+        MSC_TRY(read_rules(files, c));
     }
     MSC_TRY(read_dataset(files, &c->dataset));
     for (size_t i = 0; i < options->n_warm_from; i++) {
@@ -77,6 +85,7 @@ enum msc_status msc_read_files_add_measured(struct msc_file_set *files,
     MSC_TRY(MSC_ALLOCATED(parameters));
     if (msc_read_files_has_model(c, c->n_entries)) {
         MSC_TRY(msc_output_read_model(files, c->model));
+        MSC_TRY(read_rules(files, c));
     }
     MSC_TRY(read_dataset(files, &c->dataset));
     MSC_TRY(msc_file_set_read(files, "the strategy to start from", e->base));

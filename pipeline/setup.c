@@ -189,6 +189,8 @@ enum msc_status msc_setup_open_model(struct msc_model **out, const struct msc_se
     o.memory_bytes = setup->options.memory_bytes;
     o.bindings = c->bindings;
     o.n_bindings = c->n_bindings;
+    o.rules = c->rules;
+    o.n_rules = c->n_rules;
     o.plugins = c->operators;
     o.n_plugins = c->n_operators;
     o.log = log;

@@ -5,6 +5,7 @@
 #include "base/json.h"
 #include "base/str.h"
 #include "graph/onnx/load.h"
+#include "graph/rules/rules.h"
 #include "pipeline/processor.h"
 #include "results/effects.h"
 #include "report/graph_picture.h"
@@ -99,6 +100,24 @@ static size_t read_bindings(struct msc_binding bindings[], size_t max, const cJS
     return n;
 }
 
+// Rewrites the graph as the search did. If that fails, the page has no graph.
+static enum msc_status rewrite_graph(struct subject *s, const char *folder) {
+    const cJSON *pass = NULL;
+    cJSON_ArrayForEach(pass, msc_json_get(config_of(s), "passes")) {
+        const cJSON *rules = msc_json_get(pass, "rules");
+        const char *path =
+            cJSON_IsString(rules) ? msc_path_join(&s->arena, folder, rules->valuestring) : "";
+        MSC_TRY(MSC_ALLOCATED(path));
+        if (msc_rules_apply_files(s->graph, &path, 1) != MSC_OK) {
+            msc_graph_destroy(s->graph);
+            s->graph = NULL;
+            s->missing = msc_arena_strdup(&s->arena, msc_status_message());
+            return MSC_ALLOCATED(s->missing);
+        }
+    }
+    return MSC_OK;
+}
+
 // If the model file is missing, the page has no graph, and s->missing is the reason.
 static enum msc_status load_graph(struct subject *s) {
     enum { MOST_BINDINGS = 32 };
@@ -118,7 +137,7 @@ static enum msc_status load_graph(struct subject *s) {
         s->missing = msc_arena_strdup(&s->arena, msc_status_message());
         return MSC_ALLOCATED(s->missing);
     }
-    return MSC_OK;
+    return rewrite_graph(s, folder);
 }
 
 static enum msc_status add_graph(cJSON *object, struct subject *s) {

@@ -13,8 +13,8 @@ from pathlib import Path
 # include one that is further down in this table.
 GRAPH = ["base", "data", "graph"]
 BACKEND = GRAPH + ["graph/reference", "kernels", "kernels/lowering"]
-BELOW_ENV = GRAPH + ["graph/passes", "graph/reference", "graph/onnx", "kernels", "kernels/vulkan",
-                     "kernels/engine", "tools"]
+BELOW_ENV = GRAPH + ["graph/passes", "graph/reference", "graph/rules", "graph/onnx", "kernels",
+                     "kernels/vulkan", "kernels/engine", "tools"]
 ENV = BELOW_ENV + ["env/api", "env"]
 ABOVE_ENV = ENV + ["env/quantize", "env/prune", "env/combined", "agents", "records"]
 BELOW_PIPELINE = ABOVE_ENV + ["supervise", "cluster", "search", "checks", "results", "config", "model"]
@@ -26,6 +26,7 @@ ALLOWED = {
     "graph/channels": GRAPH,
     "graph/reference": GRAPH,
     "graph/passes": GRAPH + ["graph/reference"],
+    "graph/rules": GRAPH + ["graph/passes", "graph/reference"],
     "graph/onnx": GRAPH + ["graph/passes"],
     "kernels": GRAPH,
     "kernels/lowering": GRAPH + ["graph/reference", "kernels"],

@@ -100,6 +100,12 @@ enum msc_status msc_infer__loop(const struct msc_infer *call) {
                                "the joint has %d outputs, expected one fewer than its body has",
                                call->n_outputs);
     }
+    // The first two operands are the limit and the condition.
+    if (n_states < 0 || n_states > call->n_outputs || n_states > call->n_operands - 2) {
+        return msc_infer__fail(call,
+                               "n_states is %lld, but the joint has %d operands and %d outputs",
+                               (long long)n_states, call->n_operands, call->n_outputs);
+    }
     for (int i = 0; i < call->n_outputs; i++) {
         const struct msc_tensor *t = body_output(j->graphs[0], i + 1);
         MSC_TRY(i < n_states ? copy_state(call, i, t, NULL)

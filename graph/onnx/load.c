@@ -24,7 +24,7 @@ static const struct format {
 } formats[] = {
     {".onnx", NULL},
     {".json", msc_graph__read_json},
-    {".msc", msc_graph__read_text},
+    {".msc", msc_graph__read_msc},
 };
 
 static const struct format *find_format(const char *path) {
@@ -50,13 +50,16 @@ static char *weights_beside(struct msc_arena *arena, const char *path) {
 }
 
 // Replaces the graph by the graph that a search uses: computes joints whose operands are constant,
-// and runs the passes.
-static enum msc_status simplify(struct msc_graph **g) {
+// and runs the passes. If `keep_joints` is true, only checks the weights.
+static enum msc_status simplify(struct msc_graph **g, bool keep_joints) {
     struct msc_graph *computed;
-    MSC_TRY(msc_graph_compute_constants(&computed, *g));
-    msc_graph_destroy(*g);
-    *g = computed;
-    return msc_graph_simplify(*g, &(struct msc_simplify_options){0});
+    const struct msc_simplify_options options = {.keep_joints = keep_joints};
+    if (!keep_joints) {
+        MSC_TRY(msc_graph_compute_constants(&computed, *g));
+        msc_graph_destroy(*g);
+        *g = computed;
+    }
+    return msc_graph_simplify(*g, &options);
 }
 
 // A form while it is read.
@@ -107,7 +110,7 @@ static enum msc_status read_with_weights(struct form *f, bool *has_weights) {
 // may be NULL.
 static enum msc_status load_form(struct msc_graph **out, bool *has_weights, const char *path,
                                  const struct msc_array_list *new_weights,
-                                 struct msc_operators *operators) {
+                                 struct msc_operators *operators, bool keep_joints) {
     struct form f = {.path = path, .read = find_format(path)->read, .operators = operators};
     enum msc_status status = MSC_OK;
     bool can_run = true;
@@ -116,7 +119,7 @@ static enum msc_status load_form(struct msc_graph **out, bool *has_weights, cons
         *has_weights = can_run;
     }
     status = new_weights == NULL ? MSC_OK : msc_graph__set_weights(f.graph, new_weights);
-    status = status == MSC_OK && can_run ? simplify(&f.graph) : status;
+    status = status == MSC_OK && can_run ? simplify(&f.graph, keep_joints) : status;
     if (status != MSC_OK) {
         status = msc_status_prefix(status, "%s", path);
         goto out;
@@ -149,7 +152,7 @@ static enum msc_status load_format(struct msc_graph **out, const char *path,
     const struct format *format = find_format(path);
     const struct msc_onnx_import_options options = {.operators = operators};
     return format == NULL         ? fail_format(path)
-           : format->read != NULL ? load_form(out, NULL, path, NULL, operators)
+           : format->read != NULL ? load_form(out, NULL, path, NULL, operators, false)
                                   : msc_onnx_load(out, path, &options);
 }
 
@@ -165,6 +168,14 @@ enum msc_status msc_graph_companions(const char *const **out, size_t *n, struct 
                                   : msc_onnx_locations(out, n, arena, path);
 }
 
+enum msc_status msc_graph_load_plain(struct msc_graph **out, const char *path) {
+    const struct format *format = find_format(path);
+    const struct msc_onnx_import_options options = {.keep_joints = true};
+    return format == NULL         ? fail_format(path)
+           : format->read != NULL ? load_form(out, NULL, path, NULL, NULL, true)
+                                  : msc_onnx_load(out, path, &options);
+}
+
 static bool is_form(const char *path) {
     const struct format *format = find_format(path);
     return format != NULL && format->read != NULL;
@@ -173,7 +184,7 @@ static bool is_form(const char *path) {
 enum msc_status msc_graph_load_form(struct msc_graph **out, bool *has_weights, const char *path,
                                     struct msc_operators *operators) {
     *has_weights = true;
-    return is_form(path) ? load_form(out, has_weights, path, NULL, operators)
+    return is_form(path) ? load_form(out, has_weights, path, NULL, operators, false)
                          : load_format(out, path, operators);
 }
 
@@ -214,7 +225,7 @@ static enum msc_status load_plain(struct msc_graph **out, const char *path,
             out, path,
             &(struct msc_onnx_import_options){.weights = weights, .operators = operators});
     }
-    return weights && is_form(path) ? load_form(out, NULL, path, weights, operators)
+    return weights && is_form(path) ? load_form(out, NULL, path, weights, operators, false)
                                     : load_format(out, path, operators);
 }
 

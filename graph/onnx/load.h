@@ -21,6 +21,8 @@ enum msc_status msc_graph_load(struct msc_graph **out, const char *path);
 // nothing can be computed or folded.
 enum msc_status msc_graph_load_form(struct msc_graph **out, bool *has_weights, const char *path,
                                     struct msc_operators *operators);
+// Like msc_graph_load, but no pass runs: the joints are those of the file.
+enum msc_status msc_graph_load_plain(struct msc_graph **out, const char *path);
 // Like msc_graph_load, but if the network cannot be read without its inputs, reads it for the
 // inputs in `feeds` (by name). The graph is then valid only for these inputs.
 enum msc_status msc_graph_load_for(struct msc_graph **out, const char *path,

@@ -25,6 +25,7 @@ struct msc_onnx_import_options {
     const struct msc_binding *bindings; // symbols bound at import; may be NULL
     size_t n_bindings;
     bool keep_batch_norm; // do not fold batch normalisation
+    bool keep_joints;     // run no pass, so that most nodes remain one joint
     // True, for ONNX's test data: operators behave as ONNX's specification says. False: they behave
     // as on the target `generic` (graph/targets.def), whose behaviour all targets share.
     bool by_text;

@@ -11,6 +11,7 @@ enum msc_status msc_onnx__run_passes(struct msc_onnx_import *im) {
     MSC_TRY(msc_graph_finalize(im->builder.graph));
     const struct msc_simplify_options options = {
         .keep_batch_norm = im->options->keep_batch_norm,
+        .keep_joints = im->options->keep_joints,
         .is_computed = is_computed,
         .payload = im,
     };

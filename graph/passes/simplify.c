@@ -62,5 +62,8 @@ enum msc_status msc_graph_simplify(struct msc_graph *g,
             MSC_TRY(check_weight(g, options, i));
         }
     }
+    if (options->keep_joints) {
+        return MSC_OK;
+    }
     return msc_fuse_all(g, &(struct msc_fuse_options){.keep_batch_norm = options->keep_batch_norm});
 }

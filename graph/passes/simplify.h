@@ -7,6 +7,7 @@
 
 struct msc_simplify_options {
     bool keep_batch_norm; // do not fold batch normalisation
+    bool keep_joints;     // run no pass; only check weights
     // True for a weight that was computed from other weights: the model file does not contain it.
     // NULL if this is not known.
     bool (*is_computed)(void *payload, const char *weight);

@@ -83,6 +83,13 @@ seeds_graph_text() {
     words "$tree"/graph/text_*.c "$tree"/graph/graph_reader.c "$tree"/graph/op*.{c,def} >"$work/graph_text/dict"
 }
 
+# One seed for each rule of the example.
+seeds_graph_rules() {
+    awk -v folder="$work/graph_rules/seeds" '/^rule/ { n++ } n > 0 { print >(folder "/" n) }' \
+        "$tree/examples/rules/common.msc"
+    words "$tree"/graph/rules/*.c "$tree"/graph/text_*.c "$tree"/graph/op*.c >"$work/graph_rules/dict"
+}
+
 seeds_arrays() {
     local row
     for row in n:npy z:npz s:safetensors i:png i:jpg i:BMP; do
@@ -221,8 +228,8 @@ fuzz() {
     [ -n "$runs" ] && [ "$found" -eq 0 ]
 }
 
-[ $# -gt 0 ] || set -- onnx external graph_json graph_text run kernels arrays config record attempt beside plans program \
-    table command vulkan_files
+[ $# -gt 0 ] || set -- onnx external graph_json graph_text graph_rules run kernels arrays config record attempt \
+    beside plans program table command vulkan_files
 failed=0
 for name in "$@"; do
     fuzz "$name" || failed=1

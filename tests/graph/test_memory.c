@@ -5,6 +5,7 @@
 
 #include "data/npy.h"
 #include "graph/builder_internal.h"
+#include "graph/rules/rules.h"
 #include "graph/site.h"
 #include "tests/short_memory.h"
 
@@ -74,6 +75,34 @@ static enum msc_status read_text(void) {
     return MSC_OK;
 }
 
+// Applies a rule that is right, and one that is refused, with the inputs that show it.
+static enum msc_status apply_rules(void) {
+    static const char network[] = "g <OUTPUTS: y> ID x OUT: x<N,4|float32> OPTYPE: input\n"
+                                  "ID a IN: x OPTYPE: negative ID b IN: a OPTYPE: negative\n"
+                                  "ID y IN: b OPTYPE: clip ATTRS: min=0 max=6";
+    static const char text[] =
+        "rule right { match { ID a IN: x OPTYPE: negative ID y IN: a OPTYPE: negative }\n"
+        "where { near(sqrt(16), 4, 1e-3), shape(x) == shape(y) } replace { y = x } }\n"
+        "rule wrong { match { ID y IN: x OPTYPE: clip ATTRS: min=$low max=$high }\n"
+        "replace { ID r IN: x,\"$($low + 1)\" OPTYPE: maximum\n"
+        "ID y IN: r OPTYPE: clip ATTRS: min=$low max=\"$($high + 1)\" } }";
+    struct msc_rules *rules = NULL;
+    struct msc_graph *g = NULL;
+    struct msc_array_list example = {0};
+    enum msc_status status = MSC_OK;
+    MSC_TRY_OUT(msc_graph_read_text(&g, network, strlen(network), "g", NULL));
+    MSC_TRY_OUT(msc_rules_read(&rules, text, strlen(text), "r"));
+    status =
+        msc_rules_apply(g, NULL, rules, &(struct msc_rules_options){.counterexample = &example});
+    assert_int_not_equal(status, MSC_OK);
+    status = status == MSC_E_INVALID ? MSC_OK : status;
+out:
+    msc_array_list_finish(&example);
+    msc_rules_destroy(rules);
+    msc_graph_destroy(g);
+    return status;
+}
+
 // Adds joints whose names are so long that each needs a new block of the builder's arena. A joint
 // must be added under its full name or not at all.
 static enum msc_status add_named(struct msc_builder *b) {
@@ -141,6 +170,11 @@ static void test_graph_memory__text(void **state) {
     run_failing(read_text, 1);
 }
 
+static void test_graph_memory__rules(void **state) {
+    (void)state;
+    run_failing(apply_rules, 100);
+}
+
 static int set_up(void **state) {
     (void)state;
     sample = make_branches();
@@ -165,7 +199,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_graph_memory__build), cmocka_unit_test(test_graph_memory__names),
         cmocka_unit_test(test_graph_memory__clone), cmocka_unit_test(test_graph_memory__forms),
         cmocka_unit_test(test_graph_memory__sites), cmocka_unit_test(test_graph_memory__json),
-        cmocka_unit_test(test_graph_memory__text),
+        cmocka_unit_test(test_graph_memory__text),  cmocka_unit_test(test_graph_memory__rules),
     };
     msc_test_select(argc, argv);
     return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -302,6 +302,11 @@ static void test_graph_text__damaged(void **state) {
          "3:4: joint 'y': attribute alpha is 'no'"},
         {"g <OUTPUTS: y>\n" INPUT "ID y IN: x OPTYPE: tanh ATTRS: a=1\"2\"", MSC_E_FORMAT,
          "3:35: the character \" needs quotes"},
+        {"g <OUTPUTS: l>\n" INPUT
+         "ID l IN: \"\",\"\",x OUT: l:0,l:1 OPTYPE: loop ATTRS: n_states=2\n"
+         "GRAPH: { b <OUTPUTS: go,s,s> ID i OUT: i<int64> OPTYPE: input\n"
+         "ID go OUT: go<bool> OPTYPE: input ID s OUT: s<2|float32> OPTYPE: input }",
+         MSC_E_FORMAT, "n_states is 2, but the joint has 3 operands"},
         {"g <OUTPUTS: x>\n" INPUT "NOTES: color=red", MSC_E_FORMAT, "3:8: unknown note 'color'"},
         {"g <OUTPUTS: x>\n" INPUT "NOTES: opset=99", MSC_E_FORMAT, "3:8: \"opset\" is 99"},
         {"g <OUTPUTS: x>\n" INPUT "NOTES: opset=1 x", MSC_E_FORMAT, "3:16: expected a joint"},

@@ -4,16 +4,21 @@
 cp "$OPERATORS" ops.so
 cp "$EXAMPLES/../operators/made_up.onnx" "$EXAMPLES/../operators/made_up.npz" .
 mscgym graph made_up.onnx | sed -n '/ID_4/,/ID_5/p;/ID_9/,/ID_10/p'
-mscgym graph made_up.onnx -o saved.json
-diff <(mscgym graph made_up.onnx) <(mscgym graph saved.json) && echo "the same"
+for form in json msc; do
+    mkdir -p $form
+    mscgym graph made_up.onnx -o $form/saved.$form
+    diff <(mscgym graph made_up.onnx) <(mscgym graph $form/saved.$form) && echo "the same"
+done
 mscgym graph made_up.onnx --prototxt | grep -A30 'name: "fold"' | grep -A1 'key: "\(op\|domain\|attr_mode\)"'
 mscgym graph made_up.onnx --sites
 
 echo "== run"
 try mscgym run made_up.onnx --inputs made_up.npz -o out.npz
 mscgym run made_up.onnx --inputs made_up.npz -o out.npz --operators ./ops.so --quiet
-mscgym run saved.json --inputs made_up.npz -o again.npz --operators ops.so --quiet
-cmp out.npz again.npz && echo "the same"
+for form in json msc; do
+    mscgym run $form/saved.$form --inputs made_up.npz -o $form.npz --operators ops.so --quiet
+    cmp out.npz $form.npz && echo "the same"
+done
 
 echo "== plug-ins that are none"
 try mscgym run made_up.onnx --inputs made_up.npz -o x.npz --operators missing.so

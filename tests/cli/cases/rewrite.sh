@@ -1,0 +1,82 @@
+# Rules replace patterns of joints; wrong rules are refused with the input that shows it.
+. "$(dirname "$0")/../lib.sh"
+cat >model.msc <<END
+model <OUTPUTS: y>
+ID x OUT: x<N,4|float32> OPTYPE: input
+ID a IN: x OPTYPE: negative
+ID b IN: a OPTYPE: negative
+ID e IN: b OPTYPE: exp
+ID y IN: e OPTYPE: log
+END
+cat >rules.msc <<END
+# -(-x) is x.
+rule negated_twice {
+  match {
+    ID a IN: x OPTYPE: negative
+    ID y IN: a OPTYPE: negative
+  }
+  replace { y = x }
+}
+rule never { match { ID y IN: x OPTYPE: nn.relu } replace { ID y IN: x,0 OPTYPE: maximum } }
+END
+mscgym rewrite model.msc --rules rules.msc -o out.msc
+cat out.msc
+mscgym rewrite model.msc --rules rules.msc -o out.onnx --json
+mscgym graph out.onnx | grep OPTYPE
+echo "== a wrong rule"
+cat >wrong.msc <<END
+rule wrong { match { ID y IN: x OPTYPE: exp } replace { ID y IN: x OPTYPE: nn.softplus } }
+END
+try mscgym rewrite model.msc --rules rules.msc --rules wrong.msc -o new.msc --counterexample wrong.npz
+ls new.msc wrong.npz 2>/dev/null
+python3 - <<END
+import zipfile
+print(sorted(zipfile.ZipFile("wrong.npz").namelist()))
+END
+echo "== a limit"
+cat >grows.msc <<END
+rule grows {
+  match { ID y IN: x OPTYPE: exp }
+  replace { ID n IN: x OPTYPE: identity ID y IN: n OPTYPE: exp }
+}
+END
+try mscgym rewrite model.msc --rules grows.msc --limit 5
+echo "== usage"
+try mscgym rewrite model.msc -o out.msc
+try mscgym rewrite model.msc --rules rules.msc -o out.txt
+try mscgym rewrite model.msc --rules rules.msc -o model.msc
+try mscgym rewrite model.msc --rules rules.msc -o rules.msc
+try mscgym rewrite model.msc --rules missing.msc
+try mscgym rewrite model.msc --rules rules.msc --counterexample example.txt
+echo "rule a { match { ID y IN: x OPTYPE: nn.rely } }" >bad.msc
+try mscgym rewrite model.msc --rules bad.msc
+# The program's passes run first, unless they are told not to.
+cat >gelu.msc <<END
+gelu <OUTPUTS: y>
+ID x OUT: x<N,4|float32> OPTYPE: input
+ID e IN: x OPTYPE: nn.gelu
+ID y IN: e OPTYPE: nn.relu
+END
+mscgym rewrite gelu.msc --rules rules.msc -o gelu.onnx --quiet >log
+cat >erf.msc <<END
+rule erf { match { ID y IN: x OPTYPE: erf } replace { ID a IN: x OPTYPE: identity ID y IN: a OPTYPE: erf } }
+END
+try mscgym rewrite gelu.onnx --rules erf.msc --limit 1
+try mscgym rewrite gelu.onnx --rules erf.msc --limit 1 --before-passes
+echo "== passes of a configuration"
+cat >tanh.msc <<END
+rule no_tanh { match { ID y IN: x OPTYPE: nn.relu } replace { ID y IN: x,0 OPTYPE: maximum } }
+END
+cat >c.json <<END
+{"verbose": "error", "model": "$FILES/tiny.onnx", "dataset": {"inputs": "$FILES/inputs.npz"},
+ "passes": [{"rules": "tanh.msc"}],
+ "quantize": {"target": "generic", "gym": [{"budget": {"trials": 2}}]}, "parse": {"graph": "g.msc"}}
+END
+mscgym search c.json --quiet >log && grep -h OPTYPE msc_workspace/g.msc
+mscgym config c.json | grep -A4 '"passes"'
+mscgym report msc_workspace/quantize_0.jsonl --json | jq -r '.. | .op? // empty' | sort -u
+echo "rule bad { match { ID y IN: x OPTYPE: nn.relu } replace { ID y IN: x OPTYPE: tanh } }" >bad.msc
+for passes in '"tanh.msc"' '[{}]' '[{"rule": "tanh.msc"}]' '[{"rules": "none.msc"}]' '[{"rules": "bad.msc"}]' ; do
+    sed "s/\"verbose\"/\"workspace\": \"other\", \"verbose\"/; s/\[{\"rules\": \"tanh.msc\"}\]/$passes/" c.json >d.json
+    try mscgym search d.json --quiet
+done
