@@ -28,6 +28,18 @@ class GraphError(ValueError):
     """A graph or a weights file that cannot be read or written. The message names the file or the joint."""
 
 
+def text_of(value: Any) -> str:
+    """An attribute as the graph's files write it: a list of one keeps its comma, a flag is 0 or 1."""
+    if isinstance(value, bool):
+        return str(int(value))
+    if isinstance(value, (list, tuple)):
+        return ",".join(text_of(item) for item in value) + ("," if len(value) == 1 else "")
+    if isinstance(value, float):
+        short = format(value, ".9g")
+        return short if float(short) == value or value != value else repr(value)
+    return str(value)
+
+
 @dataclass
 class Tensor:
     """The output of a joint, or a weight. A length of -1 is symbolic; `prims` then names its expression. The program
@@ -97,10 +109,56 @@ class Graph:
                 return joint
         raise KeyError(name)
 
+    def producer(self, tensor: str) -> Joint:
+        """The joint that computes the tensor of this name. KeyError if none does."""
+        for joint in self.joints:
+            if any(output.name == tensor for output in joint.outputs):
+                return joint
+        raise KeyError(tensor)
+
+    def consumers(self, tensor: str) -> list[Joint]:
+        """The joints that read the tensor, or the weight, of this name."""
+        return [joint for joint in self.joints
+                if tensor in joint.inputs or any(weight.name == tensor for weight in joint.weights.values())]
+
+    def parents(self, joint: Joint) -> list[Joint]:
+        """The joints that compute the inputs of a joint, each once, in the order of the inputs."""
+        producers = {output.name: other for other in self.joints for output in other.outputs}
+        found = {producers[name].name: producers[name] for name in joint.inputs if name in producers}
+        return list(found.values())
+
+    def children(self, joint: Joint) -> list[Joint]:
+        """The joints that read an output of a joint, in order."""
+        own = {output.name for output in joint.outputs}
+        return [other for other in self.joints if own & set(other.inputs)]
+
+    def text(self, joint: Joint) -> str:
+        """A joint as the program prints it."""
+        from mscgym.printing import joint_text
+        return joint_text(self, joint)
+
+    def __str__(self) -> str:
+        """The graph as the program prints it."""
+        from mscgym.printing import graph_text
+        return graph_text(self)
+
+    def prototxt(self) -> str:
+        """The graph in the form that viewers of Caffe networks read."""
+        from mscgym.printing import prototxt
+        return prototxt(self)
+
     def tensors(self) -> Iterator[Tensor]:
         """The outputs of all joints, in order."""
         for joint in self.joints:
             yield from joint.outputs
+
+    def remove_dead(self) -> None:
+        """Removes joints that no output needs. Inputs stay."""
+        needed = {name.rpartition(":")[0] for name in self.outputs}
+        for joint in reversed(self.joints):
+            if joint.name in needed:
+                needed.update(name.rpartition(":")[0] for name in joint.inputs if name)
+        self.joints = [joint for joint in self.joints if joint.name in needed or joint.optype == "input"]
 
     def to_json(self) -> dict[str, Any]:
         producers = {tensor.name: joint.name for joint in self.joints for tensor in joint.outputs}

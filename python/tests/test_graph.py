@@ -3,6 +3,7 @@
 
 Expected texts are written by hand.
 """
+import json
 import pathlib
 import subprocess
 import sys
@@ -10,6 +11,8 @@ import tempfile
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
+FILES = ROOT.parent / "tests/cli/files"
+PROGRAM = sys.argv.pop(1) if len(sys.argv) > 1 and not sys.argv[1].startswith(("-", "Test")) else ""
 if "--installed" not in sys.argv:
     sys.path.insert(0, str(ROOT))
 
@@ -50,6 +53,14 @@ class Main(GraphModule):
         out = torch.matmul(pool, self.out.w) + self.out.b
         picked = take(out, n, 1)
         return picked, out
+'''
+
+ODD = r'''"a graph" <INPUTS: "a \\ \" b,\u202e\n\x1b:", top| OUTPUTS: out:0>
+ID "a \\ \" b,\u202e\n\x1b:" OUT: "a \\ \" b,\u202e\n\x1b::0"("")<"12",4|float32> OPTYPE: input
+ID top OUT: top:0("the top")<float32> OPTYPE: input
+ID clip IN: "a \\ \" b,\u202e\n\x1b:", "", top OPTYPE: clip SCOPE: "a scope"
+ID out IN: clip OPTYPE: mean ATTRS: keepdims=0 axis=1,
+NOTES: opset=17 doc="two \"words\"" METADATA: "a key"= b="x=1,2#" INPUT_DOCS: top=é
 '''
 
 
@@ -155,6 +166,22 @@ class GraphTest(unittest.TestCase):
                          {name: array.tolist() for name, array in graph.arrays.items()})
         with self.assertRaisesRegex(GraphError, "ends in .json"):
             graph.save("net.onnx")
+
+    @unittest.skipUnless(PROGRAM, "needs the path of mscgym as an argument")
+    def test_printed(self):
+        """Both printed forms are the program's, with bodies, symbols, notes, absent operands and odd names."""
+        def made(path, *options):
+            return subprocess.run([PROGRAM, "graph", *options, str(path)], capture_output=True, text=True,
+                                  check=True).stdout
+        with tempfile.TemporaryDirectory() as folder:
+            odd = pathlib.Path(folder) / "odd.msc"
+            odd.write_text(ODD, encoding="utf-8")
+            names = ("branch", "detect", "positions", "state", "steps", "tiny", "torch_attention", "torch_lstm")
+            for path in [odd, *(FILES / f"{name}.onnx" for name in names)]:
+                with self.subTest(path.name):
+                    graph = Graph.from_json(json.loads(made(path, "--json")), path.name)
+                    self.assertEqual(str(graph), made(path))
+                    self.assertEqual(graph.prototxt(), made(path, "--prototxt"))
 
     def test_imports(self):
         program = "import sys, mscgym, mscgym.torch; print(*({'torch', 'numpy'} & set(sys.modules)))"

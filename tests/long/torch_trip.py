@@ -45,9 +45,9 @@ sys.path.insert(0, str(PYTHON))
 PROGRAM = os.path.abspath(sys.argv.pop(1))
 os.environ["PATH"] = os.path.dirname(PROGRAM) + os.pathsep + os.environ["PATH"]
 import mscgym  # noqa: E402
+from mscgym.emitter import ROLES, without_fused  # noqa: E402
 from mscgym.graph import Graph  # noqa: E402
 from mscgym.torch import from_torch, to_torch  # noqa: E402
-from mscgym.torch.codegen import ROLES, without_fused  # noqa: E402
 
 N = 4  # samples
 

@@ -13,8 +13,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from mscgym.emitter import without_fused
 from mscgym.graph import Graph, Joint
-from mscgym.torch.codegen import without_fused
 
 Strategy = Mapping[str, Any]
 

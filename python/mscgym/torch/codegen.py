@@ -18,6 +18,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Mapping, Sequence
 
+from mscgym.emitter import Emit, free_name, identifier, without_fused
 from mscgym.graph import Array, Graph, GraphError, Joint, Tensor
 from mscgym.safetensors import write_safetensors
 from mscgym.torch.lengths import Lengths
@@ -31,18 +32,9 @@ PARAMETERS, PADDING = "torch.parameters", "torch.padding"
 """Keys of a graph's metadata: the weights that are trained, separated by commas, and tables of embeddings with the row
 that is not trained ("words.weight=0")."""
 
-_WEIGHTED = {"input": 0, "weight": 1, "bias": 2}
-ROLES = {
-    **dict.fromkeys(["nn.lstm", "nn.gru", "nn.rnn"],
-                    ["input", "weight", "recurrence", "bias", "lengths", "hidden", "cell", "peephole"]),
-    "clip": ["input", "min", "max"], "nn.prelu": ["input", "slope"],
-    **dict.fromkeys(["take", "gather_elements", "gather_nd"], ["input", "indices"]),
-    "scatter_elements": ["input", "indices", "updates"], "image.resize2d": ["input", "roi", "scales", "size"],
-    "nn.batch_norm": ["input", "gamma", "beta", "mean", "var"],
-    **dict.fromkeys(["nn.layer_norm", "nn.group_norm", "nn.instance_norm"], ["input", "gamma", "beta"]),
-    **dict.fromkeys(["quantize", "dequantize"], ["input", "scale", "zero_point"])}
 _TRAINED = {"weight", "bias", "gamma", "beta", "recurrence", "slope"}
 _HELPERS = ["cut", "dequantize", "expand", "gather_nd", "lengths", "quantize", "recurrent", "take", "whole"]
+_RESERVED = {"F", "nn", "self", "torch", "float", *_HELPERS}
 
 
 def plain(values: Sequence[int], default: int | None = None) -> Any:
@@ -52,20 +44,9 @@ def plain(values: Sequence[int], default: int | None = None) -> Any:
     return None if not values or values[0] == default else values[0]
 
 
-def call(name: str, *args: Any, **options: Any) -> str:
-    """The text of a call. Arguments that are None are left out, at the end or by name."""
-    given = list(args)
-    while given and given[-1] is None:
-        given.pop()
-    texts = [str(item) for item in given] + [f"{key}={item}" for key, item in options.items() if item is not None]
-    return f"{name}({', '.join(texts)})"
-
-
-def identifier(name: str) -> str:
-    """A name of Python for the name of a joint: "layer1.0.conv1" becomes "layer1_0_conv1"."""
-    text = re.sub(r"\W+", "_", name).strip("_") or "value"
-    text = f"_{text}" if text[0].isdigit() else text
-    return text + "_" if keyword.iskeyword(text) or text in ("F", "nn", "self", "torch", "float", *_HELPERS) else text
+def name_of(joint: str) -> str:
+    """The name in main.py of a joint or an input."""
+    return identifier(joint, _RESERVED)
 
 
 def default_outputs(n: int) -> list[str]:
@@ -82,84 +63,9 @@ def access(path: str) -> str:
     return text
 
 
-class Emit:
-    """One joint for a row of expressions.py. `e[0]` is an input, `e["weight"]` an operand by its role, as text."""
-
-    def __init__(self, writer: Writer, joint: Joint, module: str) -> None:
-        self.writer, self.joint, self.module = writer, joint, module
-        roles, names = ROLES.get(joint.optype, [*_WEIGHTED]), list(joint.inputs)
-        self.roles: dict[str, str] = {}
-        for role in roles:
-            if role not in joint.weights and not joint.attrs.get(role) and names:
-                name = names.pop(0)
-                if name:
-                    self.roles[role] = name
-
-    def __len__(self) -> int:
-        return len(self.joint.inputs)
-
-    def __getitem__(self, item: int | str) -> str:
-        if isinstance(item, int):
-            if item > 0 and self.joint.optype in ROLES:
-                return self[ROLES[self.joint.optype][item]]
-            return self.writer.read(self.joint, self.joint.inputs[item])
-        text = self.get(item)
-        if text is None:
-            raise self.unsupported(f"no operand '{item}'")
-        return text
-
-    def get(self, role: str) -> str | None:
-        if role in self.joint.weights:
-            return self.writer.weight(self.joint.weights[role])
-        return self.writer.read(self.joint, self.roles[role]) if role in self.roles else None
-
-    def role(self, role: str) -> str | None:
-        return self.get(role)
-
-    def all(self) -> list[str]:
-        """All operands in order."""
-        if self.joint.optype in ROLES:
-            return [text for text in map(self.get, ROLES[self.joint.optype]) if text is not None]
-        return [self.writer.read(self.joint, name) for name in self.joint.inputs]
-
-    def tensor(self, index: int) -> Tensor:
-        return self.writer.tensors[self.joint.inputs[index]]
-
-    def rank(self, index: int) -> int:
-        return len(self.tensor(index).shape)
-
-    def shape(self, role: str) -> list[int]:
-        weight = self.joint.weights.get(role)
-        return weight.shape if weight is not None else self.writer.tensors[self.roles[role]].shape
-
-    def layout(self, role: str) -> str:
-        return self.joint.weights[role].layout if role in self.joint.weights else "OI"
-
-    def constant(self, index: int) -> Tensor | None:
-        """The weight of an operand that a `constant` joint holds, else None."""
-        role = ROLES.get(self.joint.optype, [""])[index:index + 1]
-        if index > 0 and role and role[0] in self.joint.weights:
-            return self.joint.weights[role[0]]
-        return self.writer.constants.get(self.joint.inputs[index]) if index < len(self.joint.inputs) else None
-
-    def sizes(self) -> str | None:
-        """The lengths of the result as a tuple of numbers and lengths of inputs; None if they depend on data."""
-        texts = self.writer.lengths.texts(self.joint.outputs[0], self.writer.texts)
-        return None if texts is None else f"({', '.join(texts)}{',' if len(texts) == 1 else ''})"
-
-    def number(self, index: int) -> int | None:
-        """The operand if it is a constant whole number without axes, else None."""
-        weight = self.constant(index)
-        if weight is None or weight.shape or not weight.dtype.startswith("int"):
-            return None
-        return int(self.writer.graph.arrays[weight.name])
-
-    def unsupported(self, what: str) -> GraphError:
-        return GraphError(f"joint '{self.joint.name}' ({self.joint.optype}) has no expression in torch: {what}")
-
-
 class Writer:
     """Collects the lines of `__init__` and `forward`."""
+    language = "torch"
 
     def __init__(self, graph: Graph, edits: Edits | None = None) -> None:
         self.graph, self.edits = graph, edits
@@ -182,13 +88,7 @@ class Writer:
         self.lengths = Lengths(graph)
 
     def name(self, joint: str, n: int) -> str:
-        base = identifier(joint) + (f"_out{n}" if n else "")
-        free, i = base, 0
-        while free in self.names:
-            i += 1
-            free = f"{base}_{i}"
-        self.names.add(free)
-        return free
+        return free_name(name_of(joint) + (f"_out{n}" if n else ""), self.names)
 
     def declare(self, weight: Tensor, is_parameter: bool) -> str:
         """Adds a parameter or a buffer; returns the text that reads it."""
@@ -315,29 +215,6 @@ class Writer:
         return text
 
 
-def _without_bodies(joints: list[Joint]) -> list[Joint]:
-    """The joints, with those that a fused joint replaces in place of the fused joint."""
-    result: list[Joint] = []
-    for joint in joints:
-        if joint.optype != "msc.attention":
-            result.append(joint)
-            continue
-        body = Graph.from_json(joint.graphs[0], joint.name)
-        renamed = dict(zip(body.inputs, joint.inputs)) | {body.outputs[0]: joint.outputs[0].name}
-        for inner in _without_bodies(body.joints):
-            if inner.optype != "input":
-                inner.inputs = [renamed.get(name, name) for name in inner.inputs]
-                for tensor in inner.outputs:
-                    tensor.name = renamed.get(tensor.name, tensor.name)
-                result.append(inner)
-    return result
-
-
-def without_fused(graph: Graph) -> Graph:
-    """The graph without fused joints. Its table of arrays is a copy, so that edits may replace weights."""
-    return replace(graph, joints=_without_bodies(graph.joints), arrays=dict(graph.arrays))
-
-
 def _with_silu(joints: list[Joint], outputs: list[str]) -> list[Joint]:
     """The joints, with x * sigmoid(x) as one joint of the type "silu", which only the generated text has."""
     readers: dict[str, int] = {}
@@ -354,6 +231,31 @@ def _with_silu(joints: list[Joint], outputs: list[str]) -> list[Joint]:
             joint = Joint(joint.name, "silu", gate.inputs, joint.outputs, scope=joint.scope)
         result.append(joint)
     return [joint for joint in result if joint.name not in replaced]
+
+
+def _with_layers(graph: Graph) -> Graph:
+    """The graph, with names for constants of layers as torch names them, so that these layers become modules.
+
+    Constants have no names in graphs of Relax. A layer that alone has its constants gets them under its own name:
+    "conv2d.weight". The other parts of the graph stay.
+    """
+    from mscgym.torch.expressions import LAYERS
+    readers: dict[str, int] = {}
+    for joint in graph.joints:
+        for weight in joint.weights.values():
+            readers[weight.name] = readers.get(weight.name, 0) + 1
+    joints, arrays = [], dict(graph.arrays)
+    for joint in graph.joints:
+        roles, own = LAYERS.get(joint.optype, ({}, None))[0], joint.weights
+        is_bare = roles and own and joint.name.isidentifier() and set(own) <= set(roles) and all(
+            re.fullmatch(r"const(_\d+)?", weight.name) and readers[weight.name] == 1 for weight in own.values())
+        if is_bare and not any(name.split(".")[0] == joint.name for name in arrays):
+            named = {role: replace(weight, name=f"{joint.name}.{roles[role]}") for role, weight in own.items()}
+            arrays.update({named[role].name: arrays.pop(weight.name) for role, weight in own.items()
+                           if weight.name in arrays})
+            joint = replace(joint, weights=named)
+        joints.append(joint)
+    return replace(graph, joints=joints, arrays=arrays)
 
 
 def _with_flat_states(joints: list[Joint], graph: Graph) -> list[Joint]:
@@ -379,7 +281,8 @@ def _with_flat_states(joints: list[Joint], graph: Graph) -> list[Joint]:
 
 def source(graph: Graph, edits: Edits | None = None) -> str:
     """The text of main.py. GraphError names a joint that has no expression in torch."""
-    return Writer(without_fused(graph), edits).write()
+    graph = without_fused(graph)
+    return Writer(graph if edits else _with_layers(graph), edits).write()
 
 
 def to_torch(graph: Graph, folder: str | Path, *, strategy: str | Path | Mapping[str, Any] | None = None,
@@ -396,6 +299,7 @@ def to_torch(graph: Graph, folder: str | Path, *, strategy: str | Path | Mapping
     """
     from mscgym.torch.strategy import Edits
     folder, graph = Path(folder), without_fused(graph)
+    graph = graph if strategy is not None else _with_layers(graph)
     edits = Edits(graph, strategy, learn_scales) if strategy is not None else None
     text = source(graph, edits)
     folder.mkdir(parents=True, exist_ok=True)
@@ -404,7 +308,7 @@ def to_torch(graph: Graph, folder: str | Path, *, strategy: str | Path | Mapping
     write_safetensors(str(folder / "weights.safetensors"), {name: [array] for name, array in arrays.items()})
     if inputs is not None and outputs is not None:
         write_safetensors(str(folder / "baseline.safetensors"), {
-            **{f"input/{identifier(name)}": [array] for name, array in inputs.items()},
+            **{f"input/{name_of(name)}": [array] for name, array in inputs.items()},
             **{f"output/{i}": [array] for i, array in enumerate(outputs)}})
     return load(folder)
 

@@ -81,7 +81,7 @@ def _read(program: torch.export.ExportedProgram, dynamic_shapes: Mapping[str, Ma
         raise UnsupportedOperator("no joint computes " + "; ".join(shown[:10])
                                   + (f"; and {len(shown) - 10} more" if len(shown) > 10 else ""))
     _read_outputs(reader, program, outputs, output_names)
-    _remove_dead(graph)
+    graph.remove_dead()
     reader.naming.finish(graph)
     graph.arrays = {key: graph.arrays[key] for joint in graph.joints for key in
                     (weight.name for weight in joint.weights.values())}
@@ -164,11 +164,3 @@ def _read_outputs(reader: Reader, program: torch.export.ExportedProgram, outputs
             value = reader.finish(joint, [shape], [node.meta["val"].dtype])[0]
         reader.tensors[value].alias = alias if alias not in taken else f"{alias}_out"
         graph.outputs.append(value)
-
-
-def _remove_dead(graph: Graph) -> None:
-    needed = {name.rpartition(":")[0] for name in graph.outputs}
-    for joint in reversed(graph.joints):
-        if joint.name in needed:
-            needed.update(name.rpartition(":")[0] for name in joint.inputs if name)
-    graph.joints = [joint for joint in graph.joints if joint.name in needed or joint.optype == "input"]

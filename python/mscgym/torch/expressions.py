@@ -1,13 +1,14 @@
 """Rows from joints to torch: the expression that computes each type of joint, and the module of a layer.
 
-A row is a text with the operands in braces, or a function of an `Emit` (mscgym.torch.codegen) that returns the text.
+A row is a text with the operands in braces, or a function of an `Emit` (mscgym.emitter) that returns the text.
 `LAYERS` has types of joints that become modules if their weights are named as torch names them.
 """
 from __future__ import annotations
 
 from typing import Any, Callable, Union
 
-from mscgym.torch.codegen import Emit, call, plain
+from mscgym.emitter import Emit, call
+from mscgym.torch.codegen import plain
 
 Row = Union[str, Callable[[Emit], str]]
 
@@ -373,10 +374,17 @@ def shape_of(e: Emit) -> str:
     return call("lengths", e[0], int(e.joint.number("start", 0)), int(end) if end else None)
 
 
+def _sizes(e: Emit) -> str | None:
+    """The lengths of the result as a tuple of numbers and lengths of inputs; None if they depend on data."""
+    writer: Any = e.writer
+    texts = writer.lengths.texts(e.joint.outputs[0], writer.texts)
+    return None if texts is None else f"({', '.join(texts)}{',' if len(texts) == 1 else ''})"
+
+
 @row("reshape")
 def reshape(e: Emit) -> str:
     if len(e) > 1:
-        return f"{e[0]}.reshape({e.sizes() or f'whole({e[1]})'})"
+        return f"{e[0]}.reshape({_sizes(e) or f'whole({e[1]})'})"
     keep = not e.joint.flag("allowzero")
     codes = [f"{e[0]}.shape[{i}]" if code == 0 and keep else str(code) for i, code in enumerate(e.joint.ints("shape"))]
     return f"{e[0]}.reshape({', '.join(codes) or '()'})"
@@ -461,13 +469,14 @@ def take(e: Emit) -> str:
         return f"{e[0]}.select({axis}, {index})"
     table = e.constant(0)
     if axis == 0 and e.rank(0) == 2 and table is not None:
-        return call("F.embedding", e[1], e[0], padding_idx=e.writer.padding.get(table.name))
+        writer: Any = e.writer
+        return call("F.embedding", e[1], e[0], padding_idx=writer.padding.get(table.name))
     return f"take({e[0]}, {e[1]}, {axis})"
 
 
 @row("broadcast_to")
 def broadcast_to(e: Emit) -> str:
-    sizes = e.sizes()
+    sizes = _sizes(e)
     if sizes is not None:
         return f"{e[0]}.expand({sizes})"
     return f"expand({e[0]}, {e[1] if len(e) > 1 else e.joint.ints('shape')})"

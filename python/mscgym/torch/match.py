@@ -179,7 +179,7 @@ def _match_weights(module: nn.Module, network: Network, calls: list[Call]) -> di
         if tensor.is_floating_point() and tensor.ndim:
             own.setdefault(tensor.numel(), []).append((full, tensor.detach()))
     parameters = dict(module.named_parameters())
-    is_folded = all(joint["optype"] != "nn.batch_norm" for joint in network.joints)
+    is_folded = all(joint.optype != "nn.batch_norm" for joint in network.joints)
     found: dict[str, Weight] = {}
     for name, array in network.weights.items():
         value = torch.from_numpy(array.copy())

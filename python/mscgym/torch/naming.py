@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from mscgym.emitter import free_name
 from mscgym.graph import Graph
 
 
@@ -50,12 +51,7 @@ class Naming:
         return weight if weight in self._constants else self._free(weight)
 
     def _free(self, name: str) -> str:
-        free, n = name, 0
-        while free in self.taken:
-            n += 1
-            free = f"{name}_{n}"
-        self.taken.add(free)
-        return free
+        return free_name(name, self.taken)
 
     def finish(self, graph: Graph) -> None:
         """Gives the joints of the graph their names."""

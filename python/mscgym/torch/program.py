@@ -10,8 +10,8 @@ from typing import Any
 import numpy
 
 from mscgym import process
+from mscgym.emitter import without_fused
 from mscgym.graph import Graph, Joint
-from mscgym.torch.codegen import without_fused
 
 Array = numpy.ndarray[Any, Any]
 Json = dict[str, Any]

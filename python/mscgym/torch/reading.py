@@ -14,7 +14,7 @@ from typing import Any, Iterable, Sequence, Union
 import torch
 from torch import fx
 
-from mscgym.graph import Array, Graph, GraphError, Joint, Tensor
+from mscgym.graph import Array, Graph, GraphError, Joint, Tensor, text_of
 from mscgym.torch.naming import Naming
 from mscgym.torch.symbols import Symbols
 
@@ -35,15 +35,6 @@ class Weight:
     name: str
     data: torch.Tensor
     is_trained: bool = False
-
-
-def text(value: Any) -> str:
-    """An attribute as the graph's files write it: a list of one keeps its comma, a flag is 0 or 1."""
-    if isinstance(value, bool):
-        return str(int(value))
-    if isinstance(value, (list, tuple)):
-        return ",".join(text(item) for item in value) + ("," if len(value) == 1 else "")
-    return format(value, ".9g") if isinstance(value, float) else str(value)
 
 
 def type_name(dtype: torch.dtype) -> str:
@@ -283,7 +274,7 @@ class Call:
             inputs = inputs[:-1]
         path, is_owner = self._path(owner)
         name = self.reader.naming.provisional(path, local or self.node.name, is_owner)
-        joint = Joint(name, optype, inputs, attrs={key: text(value) for key, value in (attrs or {}).items()},
+        joint = Joint(name, optype, inputs, attrs={key: text_of(value) for key, value in (attrs or {}).items()},
                       weights=weights or {}, scope=path)
         return self.reader.finish(joint, shapes, dtypes or [self._type()] * len(shapes))
 

@@ -74,8 +74,8 @@ class Edits:
         return mask
 
     def _name(self, tensor: str, text: str) -> str:
-        from mscgym.torch.codegen import identifier
-        base = identifier(tensor)
+        from mscgym.torch.codegen import name_of
+        base = name_of(tensor)
         name, n = base, 0
         while name in self.made:
             n += 1

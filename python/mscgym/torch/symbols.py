@@ -20,7 +20,12 @@ class Symbols:
     def shape(self, lengths: list[Any]) -> tuple[list[int], list[str]]:
         """The lengths as numbers, -1 for a symbolic one, and the names of their prims."""
         numbers = [length if isinstance(length, int) else -1 for length in lengths]
-        return numbers, [str(length) if isinstance(length, int) else self.prim(length.node.expr) for length in lengths]
+        return numbers, [str(length) if isinstance(length, int) else self.prim(self.expression(length))
+                         for length in lengths]
+
+    def expression(self, length: Any) -> Any:
+        """The expression of a length that is no number."""
+        return length.node.expr
 
     def prim(self, expr: Any) -> str:
         if expr not in self.known:
