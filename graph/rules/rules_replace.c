@@ -246,11 +246,28 @@ static void take_type(struct msc_graph *g, int32_t from, int32_t to) {
     }
 }
 
+// Fails if the new tensor has a fixed length where the old one has a symbol of the graph's inputs,
+// as after "reshape ATTRS: shape=4,2". The check cannot see it if it binds the symbol to that number.
+static enum msc_status check_lengths(const struct msc_graph *g, int32_t from, int32_t to) {
+    const struct msc_tensor *old = &g->tensors[from]->tensor, *t = &g->tensors[to]->tensor;
+    for (int i = 0; t->n_dims == old->n_dims && i < t->n_dims; i++) {
+        const struct msc_prim *p = old->prims[i] == MSC_NO_ID ? NULL : g->prims[old->prims[i]];
+        for (int32_t k = 0; t->dims[i] >= 0 && p != NULL && k < p->n_attrs; k++) {
+            if (strcmp(p->attrs[k].key, "producer") == 0) {
+                return MSC_FAIL(MSC_E_INVALID, "it makes length %d of '%s', which is %s, %lld", i,
+                                msc_tensor_label(old), p->name, (long long)t->dims[i]);
+            }
+        }
+    }
+    return MSC_OK;
+}
+
 static enum msc_status connect_result(struct rewrite *w, const struct rule_result *result) {
     struct msc_value *v;
     int32_t to, from = w->match->tensors[result->from];
     MSC_TRY(value_of(&v, w, result->to));
     MSC_TRY(msc_builder_tensor(&to, &w->builder, v));
+    MSC_TRY(check_lengths(w->builder.graph, from, to));
     if (w->match->rule->tensors[result->to].is_new) {
         take_type(w->builder.graph, from, to);
     }

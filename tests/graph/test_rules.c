@@ -285,6 +285,21 @@ static void test_graph_rules__wrong_rule(void **state) {
     msc_graph_destroy(g);
 }
 
+// The check binds N to 4, so only the shapes in the graph show that this rule is wrong.
+static void test_graph_rules__fixed_length(void **state) {
+    static const char rule[] = RULE("ID a IN: x OPTYPE: nn.relu\n"
+                                    "ID y IN: a OPTYPE: reshape ATTRS: shape=-1,4",
+                                    "replace { ID q IN: x OPTYPE: reshape ATTRS: shape=4,4\n"
+                                    "ID r IN: q OPTYPE: nn.relu y = r }");
+    struct msc_graph *g = read_graph("ID a IN: x OPTYPE: nn.relu\n"
+                                     "ID b IN: a OPTYPE: reshape ATTRS: shape=-1,4",
+                                     "b");
+    (void)state;
+    assert_int_equal(apply(g, rule, NULL, 0, NULL), MSC_E_INVALID);
+    assert_message("rule r is refused: at joint 'b': it makes length 0 of 'b', which is N, 4");
+    msc_graph_destroy(g);
+}
+
 // A rule that is right only for small inputs is refused; its own tolerance can allow it.
 static void test_graph_rules__tolerance(void **state) {
     (void)state;
@@ -414,6 +429,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_graph_rules__names),
         cmocka_unit_test(test_graph_rules__conditions),
         cmocka_unit_test(test_graph_rules__wrong_rule),
+        cmocka_unit_test(test_graph_rules__fixed_length),
         cmocka_unit_test(test_graph_rules__tolerance),
         cmocka_unit_test(test_graph_rules__other_type),
         cmocka_unit_test(test_graph_rules__not_finite),
