@@ -64,6 +64,7 @@ def math(x, y, b):
 
 def layers(x, y, b):
     del b
+    tied = floats(8, 8)
     return [
         op.nn.conv2d(x, floats(6, 3, 3, 3), padding=[1, 0, 2, 1], strides=[2, 1]),
         op.add(op.nn.conv2d(x, floats(6, 1, 3, 3), groups=3, dilation=[2, 2]), floats(1, 6, 1, 1)),
@@ -72,6 +73,8 @@ def layers(x, y, b):
         op.nn.conv1d(op.reshape(x, [2, 3, 64]), floats(4, 3, 5), padding=[2, 2]),
         op.nn.conv3d(op.reshape(x, [2, 3, 4, 4, 4]), floats(4, 3, 2, 2, 2)),
         op.matmul(x, floats(8, 5)), op.matmul(x, op.permute_dims(floats(5, 8), [1, 0])), op.matmul(x, y),
+        op.take(tied, const([2, 0], "int64"), 0), op.matmul(x, op.permute_dims(tied, [1, 0])), op.matmul(x, tied),
+        op.add(tied, op.matmul(op.permute_dims(tied, [1, 0]), tied)),
         op.matmul(floats(2, 1, 4, 8), x), op.outer(op.reshape(op.mean(x, [0, 1, 2]), [8]), floats(3)),
         op.einsum((x, y), "bchw,bdhw->bcd"),
         op.nn.batch_norm(x, floats(3), floats(3), floats(3), relax.const(abs(values(3))), axis=1, training=False)[0],
