@@ -259,7 +259,8 @@ class TvmTest(unittest.TestCase):
                  (lambda a: topi.maximum(a, 0.5),), (lambda a: topi.nn.pad(a, [0, 0, 1, 2], [0, 0, 3, 0], 0.5),),
                  (lambda a: topi.nn.mirror_pad(a, [0, 0, 1, 2], [0, 0, 2, 2], "REFLECT"),),
                  (lambda a: topi.nn.replicate_pad(a, [0, 0, 1, 0], [0, 0, 0, 2]),),
-                 (lambda a: topi.tile(a, [1, 2, 1, 3]),), (lambda a: topi.flip(a, 2),)]
+                 (lambda a: topi.tile(a, [1, 2, 1, 3]),), (lambda a: topi.flip(a, 2),),
+                 (lambda a: topi.nn.pad(a, [0] * 4, [0] * 4, 0.0),)]
         a, builder = tensor("a", x.shape, "float32"), relax.BlockBuilder()
         with builder.function("main", [a]):
             results = [builder.emit_te(make, a, *more) for make, *more in cases]
@@ -267,8 +268,8 @@ class TvmTest(unittest.TestCase):
         module = builder.finalize()
         graph = from_relax(module)
         self.assertEqual([joint.optype for joint in graph.joints if joint.optype not in ("input", "constant")],
-                         ["clip"] * 3 + ["nn.pad"] * 3 + ["tile", "strided_slice"])
-        self.near(self.run_graph(graph, [x]), run(module, "main", [x]), "abcdefgh")
+                         ["clip"] * 3 + ["nn.pad"] * 3 + ["tile", "strided_slice", "identity"])
+        self.near(self.run_graph(graph, [x]), run(module, "main", [x]), "abcdefghi")
 
     def test_refusals(self):
         def refused(make, message, error=UnsupportedRelax, **options):
