@@ -9,6 +9,7 @@
 #include "base/program.h"
 #include "model/file_hash.h"
 
+#include <math.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,6 +17,7 @@
 
 // A joint that takes longer than this is an error.
 #define TIMEOUT_S 600.0
+#define MOST_LENGTH 0x1p53
 
 struct opened_program {
     struct msc_program program;
@@ -110,9 +112,9 @@ static enum msc_status read_type(struct msc_operator_tensor *out, const cJSON *o
                         dtype, cJSON_GetArraySize(dims));
     }
     cJSON_ArrayForEach(item, dims) {
-        double length = cJSON_IsNumber(item) ? item->valuedouble : 0.5;
-        if (length != (double)(int64_t)length) {
-            return MSC_FAIL(MSC_E_FORMAT, "%s: a length is not an integer", where);
+        double length = cJSON_IsNumber(item) ? item->valuedouble : NAN;
+        if (!(fabs(length) <= MOST_LENGTH) || length != floor(length)) {
+            return MSC_FAIL(MSC_E_FORMAT, "%s: a length is not an integer up to 2^53", where);
         }
         out->dims[out->n_dims++] = (int64_t)length;
     }
@@ -165,13 +167,27 @@ static enum msc_status take_answer(bool infers, const struct msc_operator_call *
     return MSC_OK;
 }
 
+// After an error other than {"error": text}, the program may still write an answer, which would be
+// taken for the answer to the next request. So the program is ended.
+static enum msc_status exchange(cJSON **answer, struct opened_program *p, bool infers,
+                                const struct msc_operator_call *call) {
+    if (!p->program.process) {
+        return MSC_FAIL(MSC_E_IO, "the program was ended after an error");
+    }
+    MSC_TRY(write_request(&p->program.request, infers, call));
+    enum msc_status status = msc_program_exchange(&p->program, answer);
+    if (status != MSC_OK && status != MSC_E_STATE) {
+        msc_program_kill(&p->program);
+    }
+    return status;
+}
+
 static enum msc_status call_program(void *state, bool infers,
                                     const struct msc_operator_call *call) {
     struct opened_program *p = state;
     cJSON *answer = NULL;
     pthread_mutex_lock(&p->lock);
-    enum msc_status status = write_request(&p->program.request, infers, call);
-    status = status == MSC_OK ? msc_program_exchange(&p->program, &answer) : status;
+    enum msc_status status = exchange(&answer, p, infers, call);
     pthread_mutex_unlock(&p->lock);
     status = status == MSC_OK ? take_answer(infers, call, answer) : status;
     cJSON_Delete(answer);

@@ -4,7 +4,10 @@
 #include "base/file.h"
 #include "base/json.h"
 
+#include <math.h>
 #include <string.h>
+
+#define MOST_LENGTH 0x1p53
 
 void msc_pieces_close(struct msc_pieces *pieces) {
     if (pieces) {
@@ -61,9 +64,10 @@ static enum msc_status read_value(struct msc_piece_value *out, const cJSON *obje
     MSC_TRY(MSC_ALLOCATED(out->name && out->dtype));
     MSC_TRY(msc_json_get_array(&dims, object, "dims", where));
     cJSON_ArrayForEach(item, dims) {
-        if (!cJSON_IsNumber(item) || out->n_dims == MSC_MAX_DIMS) {
-            return MSC_FAIL(MSC_E_FORMAT, "%s: '%s': expected at most %d lengths", where, out->name,
-                            MSC_MAX_DIMS);
+        bool is_length = cJSON_IsNumber(item) && fabs(item->valuedouble) <= MOST_LENGTH;
+        if (!is_length || out->n_dims == MSC_MAX_DIMS) {
+            return MSC_FAIL(MSC_E_FORMAT, "%s: '%s': expected at most %d lengths up to 2^53", where,
+                            out->name, MSC_MAX_DIMS);
         }
         out->dims[out->n_dims++] = (int64_t)item->valuedouble;
     }
@@ -82,14 +86,17 @@ static enum msc_status read_values(struct msc_piece_value **out, size_t *n, cons
     return MSC_OK;
 }
 
-// A path in a manifest stays in the manifest's folder.
-static enum msc_status check_path(const char *path, const char *where) {
-    if (path[0] == '/' || strstr(path, "..") != NULL) {
+// Paths of models, and of files that are named after pieces, stay in the folder that they belong to.
+static enum msc_status check_paths(const struct msc_piece *p, const char *where) {
+    if (!msc_path_is_inside(p->model)) {
         return MSC_FAIL(MSC_E_FORMAT,
                         "%s: \"model\" is %s, expected a file in the manifest's folder", where,
-                        path);
+                        p->model);
     }
-    return MSC_OK;
+    return p->name[0] != '\0' && strchr(p->name, '/') == NULL
+               ? MSC_OK
+               : MSC_FAIL(MSC_E_FORMAT, "%s: \"name\" is '%s', expected the name of a file", where,
+                          p->name);
 }
 
 static enum msc_status read_piece(struct msc_piece *out, const cJSON *object, const char *path,
@@ -99,13 +106,13 @@ static enum msc_status read_piece(struct msc_piece *out, const cJSON *object, co
     MSC_TRY(MSC_ALLOCATED(where));
     MSC_TRY(msc_json_get_text(&text, object, "name", where));
     MSC_TRY(msc_json_get_text(&text, object, "model", where));
-    MSC_TRY(check_path(text, where));
     MSC_TRY(copy_text(&out->name, object, "name", arena));
     MSC_TRY(copy_text(&out->model, object, "model", arena));
     MSC_TRY(copy_text(&out->hash, object, "hash", arena));
     MSC_TRY(copy_text(&out->runtime, object, "runtime", arena));
     MSC_TRY(copy_text(&out->target, object, "target", arena));
     out->runtime = out->runtime ? out->runtime : "mscgym";
+    MSC_TRY(check_paths(out, where));
     MSC_TRY(read_names(&out->operators, &out->n_operators, object, "operators", where, arena));
     MSC_TRY(read_values(&out->inputs, &out->n_inputs, object, "inputs", where, arena));
     return read_values(&out->outputs, &out->n_outputs, object, "outputs", where, arena);

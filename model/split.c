@@ -181,13 +181,39 @@ static void choose_runtime(struct msc_piece *p, const struct msc_split_options *
     p->runtime = target && target->runtime ? target->runtime : "mscgym";
 }
 
-static enum msc_status write_piece(struct msc_piece *p, const struct msc_graph *g,
-                                   const struct msc_split_options *o, struct msc_arena *arena) {
+// Values pass between pieces by name, so no two may have the same one.
+static enum msc_status check_names(const struct msc_pieces *all, const struct msc_piece *p,
+                                   const struct msc_split_options *o) {
+    for (size_t i = 0; i < p->n_outputs; i++) {
+        const char *name = p->outputs[i].name;
+        bool is_taken = false;
+        for (size_t k = 0; k < all->n_inputs; k++) {
+            is_taken = is_taken || strcmp(all->inputs[k], name) == 0;
+        }
+        for (const struct msc_piece *q = all->pieces; q <= p; q++) {
+            for (size_t k = 0; k < (q == p ? i : q->n_outputs); k++) {
+                is_taken = is_taken || strcmp(q->outputs[k].name, name) == 0;
+            }
+        }
+        if (is_taken) {
+            return MSC_FAIL(MSC_E_INVALID,
+                            "%s: pieces would pass two values called '%s'; give one of them "
+                            "another alias",
+                            o->model, name);
+        }
+    }
+    return MSC_OK;
+}
+
+static enum msc_status write_piece(struct msc_pieces *all, struct msc_piece *p,
+                                   const struct msc_graph *g, const struct msc_split_options *o) {
+    struct msc_arena *arena = &all->arena;
     char text[MSC_HASH_TEXT_BYTES];
     struct msc_hash hash;
     const char *path = msc_path_join(arena, o->folder, p->model);
     MSC_TRY(MSC_ALLOCATED(path));
     MSC_TRY(describe_values(p, g, arena));
+    MSC_TRY(check_names(all, p, o));
     MSC_TRY(describe_joints(p, g, arena));
     MSC_TRY(msc_onnx_save(g, path, NULL));
     MSC_TRY(msc_file_hash(&hash, path));
@@ -195,20 +221,21 @@ static enum msc_status write_piece(struct msc_piece *p, const struct msc_graph *
     return MSC_ALLOCATED(p->hash);
 }
 
-static enum msc_status make_piece(struct msc_piece *p, int32_t piece, const struct msc_graph *g,
+static enum msc_status make_piece(struct msc_pieces *all, int32_t piece, const struct msc_graph *g,
                                   const int32_t pieces[], const int32_t colors[],
-                                  const struct msc_split_options *o, struct msc_arena *arena) {
+                                  const struct msc_split_options *o) {
+    struct msc_piece *p = &all->pieces[piece];
     struct msc_graph *part = NULL;
     int32_t first = 0;
     while (pieces[first] != piece) {
         first++;
     }
-    p->name = msc_arena_printf(arena, "piece%d", (int)piece);
-    p->model = msc_arena_printf(arena, "piece%d.onnx", (int)piece);
+    p->name = msc_arena_printf(&all->arena, "piece%d", (int)piece);
+    p->model = msc_arena_printf(&all->arena, "piece%d.onnx", (int)piece);
     MSC_TRY(MSC_ALLOCATED(p->name && p->model));
     choose_runtime(p, o, colors[first]);
     MSC_TRY(msc_graph_extract(&part, g, pieces, piece, p->name));
-    enum msc_status status = write_piece(p, part, o, arena);
+    enum msc_status status = write_piece(all, p, part, o);
     msc_graph_destroy(part);
     return status;
 }
@@ -326,19 +353,18 @@ static enum msc_status name_files(struct msc_pieces *p, const struct msc_split_o
     return MSC_OK;
 }
 
-// A piece must not replace the model that is cut.
+// Neither a piece nor the manifest may replace the model that is cut.
 static enum msc_status check_files(const struct msc_pieces *p, int32_t n_pieces) {
-    for (int32_t i = 0; i < n_pieces; i++) {
+    bool is_replaced = strcmp(p->model, msc_path_name(p->path)) == 0;
+    for (int32_t i = 0; i < n_pieces && !is_replaced; i++) {
         char name[32];
         snprintf(name, sizeof name, "piece%d.onnx", (int)i);
-        if (strcmp(p->model, name) == 0) {
-            return MSC_FAIL(MSC_E_INVALID,
-                            "%s: piece %d would replace the model; name another "
-                            "folder",
-                            p->path, (int)i);
-        }
+        is_replaced = strcmp(p->model, name) == 0;
     }
-    return MSC_OK;
+    return is_replaced ? MSC_FAIL(MSC_E_INVALID,
+                                  "%s/%s: the split would replace this model; name another folder",
+                                  p->folder, p->model)
+                       : MSC_OK;
 }
 
 static enum msc_status split_graph(struct msc_pieces *p, const struct msc_graph *g,
@@ -355,7 +381,7 @@ static enum msc_status split_graph(struct msc_pieces *p, const struct msc_graph 
     p->pieces = msc_arena_array(&p->arena, (size_t)n_pieces + 1, sizeof p->pieces[0]);
     MSC_TRY(MSC_ALLOCATED(p->pieces));
     for (int32_t i = 0; i < n_pieces; i++) {
-        MSC_TRY(make_piece(&p->pieces[i], i, g, pieces, colors, o, &p->arena));
+        MSC_TRY(make_piece(p, i, g, pieces, colors, o));
         p->n_pieces++;
     }
     return write_manifest(p, o);

@@ -482,7 +482,7 @@ enum msc_status msc_quantizer_observe(struct msc_quantizer *q, struct msc_evalua
         if (progress) {
             progress(payload, MSC_STAGE_RANGES, ++done, (size_t)q->sites.n_sites);
         }
-        if (status == MSC_OK && msc_cancel_soon(msc_evaluator_cancel(ev))) {
+        if (status == MSC_OK && msc_cancel_now(msc_evaluator_cancel(ev))) {
             status = MSC_FAIL(MSC_E_CANCELLED, "stopped");
         }
     }

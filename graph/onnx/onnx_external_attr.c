@@ -5,6 +5,7 @@
 #include "base/json.h"
 #include "base/str.h"
 #include "base/utf8.h"
+#include "graph/onnx/onnx_file_internal.h"
 #include "graph/op_attrs.h"
 
 #include <math.h>
@@ -144,6 +145,7 @@ static enum msc_status read_proto(Onnx__AttributeProto **out, const char *text,
     uint8_t *bytes = msc_arena_array(arena, n + 1, 1);
     MSC_TRY(MSC_ALLOCATED(bytes));
     MSC_TRY(msc_base64_read(bytes, n, text));
+    MSC_TRY(msc_onnx__check_message(bytes, n, &onnx__attribute_proto__descriptor, "proto"));
     *out = onnx__attribute_proto__unpack(&allocator, n, bytes);
     return *out != NULL ? MSC_OK : MSC_FAIL(MSC_E_INVALID, "not a message of ONNX");
 }

@@ -141,15 +141,18 @@ static enum msc_status fail_scan(const struct scan *s, size_t n_bytes, const cha
                           s->at, n_bytes, s->message);
 }
 
+enum msc_status msc_onnx__check_message(const void *data, size_t n_bytes,
+                                        const ProtobufCMessageDescriptor *type, const char *name) {
+    struct scan scan = {.data = data};
+    return scan_message(&scan, n_bytes, type, 0) ? MSC_OK : fail_scan(&scan, n_bytes, name);
+}
+
 static enum msc_status onnx_file_unpack(Onnx__ModelProto **out, const void *data, size_t n_bytes,
                                         const char *path) {
-    struct scan scan = {.data = data, .message = "ModelProto"};
     if (n_bytes == 0) {
         return MSC_FAIL(MSC_E_FORMAT, "%s: the file is empty, expected an ONNX model", path);
     }
-    if (!scan_message(&scan, n_bytes, &onnx__model_proto__descriptor, 0)) {
-        return fail_scan(&scan, n_bytes, path);
-    }
+    MSC_TRY(msc_onnx__check_message(data, n_bytes, &onnx__model_proto__descriptor, path));
     bool is_short = false;
     ProtobufCAllocator allocator = make_allocator(&is_short);
     *out = onnx__model_proto__unpack(&allocator, n_bytes, data);

@@ -41,6 +41,10 @@ const char *msc_onnx_type_name(int type); // such as "float8e4m3fn"; "type 99" i
 // MSC_E_FORMAT gives the byte at which the file is invalid.
 enum msc_status msc_onnx_model_read(Onnx__ModelProto **out, const char *path);
 void msc_onnx_model_free(Onnx__ModelProto *model); // accepts NULL
+// Checks the bytes of a message before it is unpacked: its fields, its strings, and that it is not
+// nested so deeply that unpacking would overflow the stack. `name` begins error messages.
+enum msc_status msc_onnx__check_message(const void *data, size_t n_bytes,
+                                        const ProtobufCMessageDescriptor *type, const char *name);
 
 // Reads the elements of a tensor from the field that holds them; 4-bit elements become bytes.
 // External data must be in `folder`. *out is owned by the caller. Error messages begin with the

@@ -158,19 +158,27 @@ struct needs {
     size_t n_operands, capacity;
 };
 
+// True if a list separated by commas has the entry.
+static bool is_listed(const char *list, const char *entry) {
+    size_t length = strlen(entry);
+    for (const char *c = list; *c != '\0'; c += strcspn(c, ","), c += *c == ',') {
+        if (strncmp(c, entry, length) == 0 && (c[length] == ',' || c[length] == '\0')) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static enum msc_status add_capture(void *payload, char **name) {
     struct needs *needs = payload;
     const char *list = msc_str_text(&needs->captures);
-    size_t length = strlen(*name);
     if (strchr(*name, ',') != NULL) {
         return MSC_ONNX_UNSUPPORTED("a graph in an attribute reads the value '%s', whose name has "
                                     "a comma",
                                     *name);
     }
-    for (const char *c = list; *c != '\0'; c += strcspn(c, ","), c += *c == ',') {
-        if (strncmp(c, *name, length) == 0 && (c[length] == ',' || c[length] == '\0')) {
-            return MSC_OK;
-        }
+    if (is_listed(list, *name)) {
+        return MSC_OK;
     }
     MSC_TRY(msc_grow(&needs->operands, &needs->capacity, needs->n_operands + 1,
                      sizeof needs->operands[0]));
@@ -207,7 +215,7 @@ static enum msc_status add_import(void *payload, const Onnx__NodeProto *node) {
     char entry[512];
     snprintf(entry, sizeof entry, "%.400s=%lld", domain,
              (long long)version_of(needs->n->import, domain));
-    if (strstr(msc_str_text(&needs->imports), entry) == NULL) {
+    if (!is_listed(msc_str_text(&needs->imports), entry)) {
         msc_str_append(&needs->imports, needs->imports.length == 0 ? "" : ",");
         msc_str_append(&needs->imports, entry);
     }

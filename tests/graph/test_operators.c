@@ -1,6 +1,7 @@
 // Operators that mscgym lacks: external joints in every form of a graph, and plug-ins for them.
 #include "tests/graph/onnx_nets.h"
 
+#include "base/base64.h"
 #include "base/str.h"
 #include "graph/external.h"
 #include "graph/onnx/load.h"
@@ -40,7 +41,7 @@ static void test_graph_operators__import(void **state) {
     assert_memory_equal(attr_of(g, "blur", "attr_raw"), "proto ", 6);
     assert_memory_equal(attr_of(g, "blur", "attr_table"), "proto ", 6);
     assert_string_equal(attr_of(g, "choose", "captures"), "r1");
-    assert_string_equal(attr_of(g, "choose", "imports"), "other.domain=2");
+    assert_string_equal(attr_of(g, "choose", "imports"), "other.domain=2,r.domain=2");
     assert_string_equal(attr_of(g, "count", "signature"),
                         "float32[N,4], -, float32[N,4] -> int64[found,2]");
     const struct msc_joint *choose = msc_graph_joint(g, msc_graph_find_joint(g, "choose"));
@@ -134,6 +135,7 @@ static void test_graph_operators__export(void **state) {
     }
     assert_int_equal(version_of(after, "made.up"), 3);
     assert_int_equal(version_of(after, "other.domain"), 2);
+    assert_int_equal(version_of(after, "r.domain"), 2);
     msc_onnx_model_free(before);
     msc_onnx_model_free(after);
     // The exported model states the types that an import needs.
@@ -215,6 +217,52 @@ static void test_graph_operators__signatures(void **state) {
         }
         msc_graph_destroy(g);
     }
+}
+
+// Writes a field that holds the last `length` bytes of the buffer before them.
+static size_t wrap(uint8_t *end, size_t length, uint8_t key) {
+    size_t n_count = length < 128 ? 1 : length < 16384 ? 2 : 3;
+    for (size_t i = 0; i < n_count; i++) {
+        end[-(ptrdiff_t)(length + i + 1)] =
+            (uint8_t)((length >> 7 * (n_count - 1 - i) & 0x7f) | (i > 0 ? 0x80 : 0));
+    }
+    end[-(ptrdiff_t)(length + n_count + 1)] = key;
+    return length + n_count + 1;
+}
+
+// A message that is nested 100,000 times would overflow the stack of a reader.
+static void test_graph_operators__deep_attribute(void **state) {
+    static uint8_t bytes[1 << 20];
+    struct msc_str text = {0};
+    struct msc_graph *g;
+    int32_t joint;
+    size_t n = 0;
+    (void)state;
+    for (int i = 0; i < 33333; i++) { // of an attribute, its graph, a node and so on
+        static const uint8_t keys[] = {0x2a, 0x0a, 0x32};
+        for (size_t k = 0; k < sizeof keys; k++) {
+            n = wrap(bytes + sizeof bytes, n, keys[k]);
+        }
+    }
+    msc_str_append(&text, "proto ");
+    assert_ok(msc_base64_write(&text, bytes + sizeof bytes - n, n));
+    assert_ok(msc_graph_create(&g, "deep"));
+    int32_t x = add_input(g, "x", "", 2, DIMS(2, 3));
+    struct msc_joint_spec spec = {
+        .op = MSC_OP_EXTERNAL,
+        .n_inputs = 1,
+        .inputs = IDS(x),
+        .n_attrs = 3,
+        .attrs = (struct msc_attr[]){{"op", "Any"},
+                                     {"signature", "float32[2,3] -> float32[2]"},
+                                     {"attr_body", msc_str_text(&text)}}};
+    assert_ok(msc_graph_add_joint(&joint, g, &spec));
+    assert_ok(msc_graph_set_outputs(g, 1, msc_graph_joint(g, joint)->outputs));
+    assert_ok(msc_graph_finalize(g));
+    assert_int_equal(msc_onnx_save(g, scratch, NULL), MSC_E_UNSUPPORTED);
+    assert_non_null(strstr(msc_status_message(), "nested too deeply"));
+    msc_graph_destroy(g);
+    msc_str_finish(&text);
 }
 
 // ---- Plug-ins ---------------------------------------------------------------------------------
@@ -386,6 +434,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_graph_operators__renamed_capture),
         cmocka_unit_test(test_graph_operators__bind),
         cmocka_unit_test(test_graph_operators__signatures),
+        cmocka_unit_test(test_graph_operators__deep_attribute),
         cmocka_unit_test(test_graph_operators__compute),
         cmocka_unit_test(test_graph_operators__refused),
         cmocka_unit_test(test_graph_operators__infer),

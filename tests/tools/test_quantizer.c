@@ -240,7 +240,7 @@ static void test_tools_quantizer__calibrate(void **state) {
 static void stop_at_ranges(void *payload, enum msc_quantizer_stage stage, size_t done, size_t all) {
     (void)all;
     if (stage == MSC_STAGE_RANGES && done == 2) {
-        msc_cancel_raise(payload, 1);
+        msc_cancel_raise(payload, 2);
     }
 }
 

@@ -49,3 +49,23 @@ jq '.pieces |= reverse' cut/manifest.json >cut/reversed.json
 try mscgym run cut/reversed.json --inputs made_up.npz -o x.npz
 jq '.pieces[0].model = "../made_up.onnx"' cut/manifest.json >cut/outside.json
 try mscgym run cut/outside.json --inputs made_up.npz -o x.npz
+mkdir kept/in
+jq '.pieces[0].name = "../../escaped"' cut/small.json >cut/named.json
+try mscgym run cut/named.json --inputs made_up.npz -o x.npz --operators ops.so --keep kept/in
+ls escaped.npz 2>/dev/null
+jq '.pieces[0].inputs[0].dims[0] = 1e300' cut/manifest.json >cut/long.json
+try mscgym run cut/long.json --inputs made_up.npz -o x.npz
+mkdir form
+mscgym graph "$FILES/tiny.onnx" -o form/manifest.json
+cp form/manifest.json form/before.json
+try mscgym split form/manifest.json -o form
+cmp form/before.json form/manifest.json
+# Aliases may be equal, but two values of one name cannot pass between pieces.
+cat >twice.msc <<'END'
+twice <INPUTS: x:0| OUTPUTS: c:0>
+ID x OUT: x:0<N,4|float32> OPTYPE: input
+ID a IN: x:0 OUT: a:0(z) OPTYPE: nn.relu
+ID b IN: x:0 OUT: b:0(z) OPTYPE: tanh
+ID c IN: a:0,b:0 OPTYPE: subtract
+END
+try mscgym split twice.msc --by ops --op subtract -o twice

@@ -4,7 +4,8 @@
 usage: make_operators.py
 
 - Blur has attributes of all types, and its output's type is stated in value_info
-- Choose has a graph in an attribute, which reads r1, a value of the network, and calls an operator of another domain
+- Choose has a graph in an attribute, which reads r1, a value of the network, and calls operators of two other domains
+  (the name of one ends the name of the other)
 - Count has an output whose length nothing determines, and an optional input that is absent
 """
 import os
@@ -24,7 +25,8 @@ def main():
     rng = np.random.default_rng(1)
     body = helper.make_graph(
         [helper.make_node("Add", ["r1", "one"], ["sum"]),
-         helper.make_node("Twist", ["sum"], ["twisted"], domain="other.domain")],
+         helper.make_node("Twist", ["sum"], ["turned"], domain="other.domain"),
+         helper.make_node("Twist", ["turned"], ["twisted"], domain="r.domain")],
         "body", [], [info("twisted", ["N", 4])],
         [numpy_helper.from_array(np.ones(1, np.float32), "one")])
     blur = helper.make_node("Blur", ["r1", "kernel"], ["blurred"], "blur", domain="made.up", step=2, gain=0.1,
@@ -45,7 +47,8 @@ def main():
          numpy_helper.from_array(rng.standard_normal((4, 3)).astype(np.float32), "w")],
         value_info=[info("blurred", ["N", 4]), info("chosen", ["N", 4])])
     model = helper.make_model(graph, ir_version=8, opset_imports=[
-        helper.make_opsetid("", 17), helper.make_opsetid("made.up", 3), helper.make_opsetid("other.domain", 2)])
+        helper.make_opsetid("", 17), helper.make_opsetid("made.up", 3), helper.make_opsetid("other.domain", 2),
+        helper.make_opsetid("r.domain", 2)])
     onnx.checker.check_model(model)
     onnx.save(model, os.path.join(HERE, "operators.onnx"))
 
