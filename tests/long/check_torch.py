@@ -56,6 +56,20 @@ class Twice(nn.Module):
         return {"logits": self.head(x), "parts": (x.sum(1), x.reshape(-1, 8)[:length]), "same": x}
 
 
+class Tied(nn.Module):
+    """Weights that layers read in two layouts."""
+
+    def __init__(self):
+        super().__init__()
+        self.words, self.kernel = nn.Parameter(torch.randn(8, 8)), nn.Parameter(torch.randn(3, 3, 2, 2))
+        self.bias = nn.Parameter(torch.randn(8))
+
+    def forward(self, x):
+        y = functional.conv_transpose2d(functional.conv2d(x, self.kernel), self.kernel)
+        z = functional.linear(torch.relu(y @ self.words), self.words, self.bias)
+        return torch.addmm(self.bias, z[0, 0], self.words) + functional.linear(z, self.words)
+
+
 class Images(nn.Module):
     def __init__(self):
         super().__init__()
@@ -178,6 +192,14 @@ class TorchTest(unittest.TestCase):
                 graph.save(self.folder / "net.json")
                 self.near(self.run_graph("net.json", {"x": x}, ["output"]), [module(x)])
                 self.near([to_torch(graph, self.folder / "made")(x).numpy()], [module(x)])
+
+    def test_two_layouts(self):
+        module, x = Tied().eval(), torch.randn(2, 3, 8, 8)
+        graph = from_torch(module, x)
+        graph.save(self.folder / "net.json")
+        with torch.no_grad():
+            self.near(self.run_graph("net.json", {"x": x}, ["output"]), [module(x)])
+            self.near([to_torch(graph, self.folder / "made")(x).numpy()], [module(x)])
 
     def test_unsupported(self):
         module = nn.Sequential(nn.Linear(4, 4), Values())

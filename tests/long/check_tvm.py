@@ -64,6 +64,7 @@ def math(x, y, b):
 
 def layers(x, y, b):
     del b
+    tied = floats(8, 8)
     return [
         op.nn.conv2d(x, floats(6, 3, 3, 3), padding=[1, 0, 2, 1], strides=[2, 1]),
         op.add(op.nn.conv2d(x, floats(6, 1, 3, 3), groups=3, dilation=[2, 2]), floats(1, 6, 1, 1)),
@@ -72,6 +73,8 @@ def layers(x, y, b):
         op.nn.conv1d(op.reshape(x, [2, 3, 64]), floats(4, 3, 5), padding=[2, 2]),
         op.nn.conv3d(op.reshape(x, [2, 3, 4, 4, 4]), floats(4, 3, 2, 2, 2)),
         op.matmul(x, floats(8, 5)), op.matmul(x, op.permute_dims(floats(5, 8), [1, 0])), op.matmul(x, y),
+        op.take(tied, const([2, 0], "int64"), 0), op.matmul(x, op.permute_dims(tied, [1, 0])), op.matmul(x, tied),
+        op.add(tied, op.matmul(op.permute_dims(tied, [1, 0]), tied)),
         op.matmul(floats(2, 1, 4, 8), x), op.outer(op.reshape(op.mean(x, [0, 1, 2]), [8]), floats(3)),
         op.einsum((x, y), "bchw,bdhw->bcd"),
         op.nn.batch_norm(x, floats(3), floats(3), floats(3), relax.const(abs(values(3))), axis=1, training=False)[0],
@@ -256,7 +259,8 @@ class TvmTest(unittest.TestCase):
                  (lambda a: topi.maximum(a, 0.5),), (lambda a: topi.nn.pad(a, [0, 0, 1, 2], [0, 0, 3, 0], 0.5),),
                  (lambda a: topi.nn.mirror_pad(a, [0, 0, 1, 2], [0, 0, 2, 2], "REFLECT"),),
                  (lambda a: topi.nn.replicate_pad(a, [0, 0, 1, 0], [0, 0, 0, 2]),),
-                 (lambda a: topi.tile(a, [1, 2, 1, 3]),), (lambda a: topi.flip(a, 2),)]
+                 (lambda a: topi.tile(a, [1, 2, 1, 3]),), (lambda a: topi.flip(a, 2),),
+                 (lambda a: topi.nn.pad(a, [0] * 4, [0] * 4, 0.0),)]
         a, builder = tensor("a", x.shape, "float32"), relax.BlockBuilder()
         with builder.function("main", [a]):
             results = [builder.emit_te(make, a, *more) for make, *more in cases]
@@ -264,8 +268,8 @@ class TvmTest(unittest.TestCase):
         module = builder.finalize()
         graph = from_relax(module)
         self.assertEqual([joint.optype for joint in graph.joints if joint.optype not in ("input", "constant")],
-                         ["clip"] * 3 + ["nn.pad"] * 3 + ["tile", "strided_slice"])
-        self.near(self.run_graph(graph, [x]), run(module, "main", [x]), "abcdefgh")
+                         ["clip"] * 3 + ["nn.pad"] * 3 + ["tile", "strided_slice", "identity"])
+        self.near(self.run_graph(graph, [x]), run(module, "main", [x]), "abcdefghi")
 
     def test_refusals(self):
         def refused(make, message, error=UnsupportedRelax, **options):

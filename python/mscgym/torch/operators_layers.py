@@ -15,7 +15,7 @@ aten = torch.ops.aten
 
 @row(aten.linear.default)
 def linear(c: Call) -> Result:
-    if not c.is_weight("weight") and c.fake("weight").dim() == 2:
+    if not c.is_weight("weight", "OI") and c.fake("weight").dim() == 2:
         turned = c.joint("permute_dims", [c.tensor("weight")], {"axes": [1, 0]},
                          shape=[*reversed(c.fake("weight").shape)])
         result = c.joint("matmul", [c.tensor("input"), turned])
@@ -28,7 +28,7 @@ def linear(c: Call) -> Result:
 def addmm(c: Call) -> Result:
     if c["beta"] != 1 or c["alpha"] != 1:
         raise c.unsupported("factors other than 1")
-    if c.is_weight("mat2") and c.is_weight("self") and c.fake("self").dim() == 1:
+    if c.is_weight("mat2", "IO") and c.is_weight("self") and c.fake("self").dim() == 1:
         return c.layer("msc.linear_bias", "mat1", {"weight": ("mat2", "IO"), "bias": ("self", "O")})
     return c.joint("add", [c.joint("matmul", [c.tensor("mat1"), c.tensor("mat2")]), c.tensor("self")])
 
@@ -36,7 +36,7 @@ def addmm(c: Call) -> Result:
 @row(aten.matmul.default, aten.mm.default, aten.bmm.default)
 def matmul(c: Call) -> Result:
     first, second = c.pair()
-    if c.is_weight(second) and c.fake(second).dim() == 2:
+    if c.is_weight(second, "IO") and c.fake(second).dim() == 2:
         return c.layer("msc.linear", first, {"weight": (second, "IO")})
     return c.joint("matmul", [c.tensor(first), c.tensor(second)])
 

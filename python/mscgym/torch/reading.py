@@ -75,6 +75,10 @@ class Reader:
         self.graph.joints.append(joint)
         return [tensor.name for tensor in joint.outputs]
 
+    def layout(self, weight: Weight) -> str:
+        """The layout in which joints read the weight so far, or ""."""
+        return self.layouts.get(weight.name or self.constants.get(weight, ""), "")
+
     def weight_tensor(self, weight: Weight, layout: str = "") -> Tensor:
         """The weight as an operand. Its elements become part of the graph."""
         name = weight.name or self.constants.get(weight) or self.naming.constant()
@@ -211,8 +215,10 @@ class Call:
         value = self.reader.values.get(item) if isinstance(item, fx.Node) else item
         return value if isinstance(value, Weight) else None
 
-    def is_weight(self, item: Any) -> bool:
-        return self.weight(item) is not None
+    def is_weight(self, item: Any, layout: str = "") -> bool:
+        """True for a weight; with `layout`, for one that no other joint reads in another layout."""
+        weight = self.weight(item)
+        return weight is not None and (not layout or self.reader.layout(weight) in ("", layout))
 
     def fill(self, name: str, data: torch.Tensor) -> None:
         """Gives an optional weight that is absent a value."""
@@ -280,15 +286,17 @@ class Call:
 
     def layer(self, optype: str, first: Any, weights: dict[str, tuple[Any, str]], attrs: dict[str, Any] | None = None,
               like: Any = None) -> str:
-        """Adds a joint whose operands after the first are weights by role; computed ones become inputs."""
+        """Adds a joint whose operands after the first are weights by role; computed ones, and those that another
+        joint reads in another layout, become inputs.
+        """
         inputs, operands = [self.tensor(first)], {}
         named = None
         for role, (item, layout) in weights.items():
-            weight = self.weight(item)
+            weight = self.weight(item) if self.is_weight(item, layout) else None
             if weight is not None:
                 operands[role] = self.reader.weight_tensor(weight, layout)
                 named = named or (weight if weight.name else None)
-            elif self._node(item) is not None:
+            elif self._node(item) is not None or self.is_weight(item):
                 inputs.append(self.tensor(item))
         like = self.value if like is None else like
         return self.joints(optype, inputs, attrs, shapes=[like.shape], dtypes=[like.dtype], owner=named,

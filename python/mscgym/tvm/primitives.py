@@ -65,7 +65,7 @@ def _before(function: Callable[..., Any], *more: Any) -> Callable[..., Any]:
 
 
 def _pads(c: Call, operand: Value, totals: Sequence[int], numbers: Sequence[Any]) -> Iterator[Candidate]:
-    if min(totals) < 0 or not any(totals) or math.prod(total + 1 for total in totals) > MOST_PADS:
+    if min(totals) < 0 or math.prod(total + 1 for total in totals) > MOST_PADS:
         return
     ways = sorted(itertools.product(*[range(total + 1) for total in totals]),
                   key=lambda way: sum(abs(2 * part - total) for part, total in zip(way, totals)))
@@ -75,10 +75,10 @@ def _pads(c: Call, operand: Value, totals: Sequence[int], numbers: Sequence[Any]
         for number in numbers:
             more = {"pad_value": number} if number else {}
             yield _before(topi.nn.pad, first, last, number), partial(
-                _joint, c, operand, "nn.pad", {**attrs, "pad_mode": "constant", **more})
+                _padded, c, operand, {**attrs, "pad_mode": "constant", **more})
         for mode, make, rest in (("reflect", topi.nn.mirror_pad, ["REFLECT"]), ("edge", topi.nn.replicate_pad, []),
                                  ("wrap", topi.nn.circular_pad, [])):
-            yield _before(make, first, last, *rest), partial(_joint, c, operand, "nn.pad", {**attrs, "pad_mode": mode})
+            yield _before(make, first, last, *rest), partial(_padded, c, operand, {**attrs, "pad_mode": mode})
 
 
 def _numbers(function: Any) -> list[Any]:
@@ -111,6 +111,11 @@ def _without_attrs(function: Any) -> Any:
 
 def _joint(c: Call, operand: Value, optype: str, attrs: dict[str, Any]) -> Value:
     return c.joint(optype, [c.tensor(operand)], attrs)
+
+
+def _padded(c: Call, operand: Value, attrs: dict[str, Any]) -> Value:
+    """Front ends also write loops for a padding of nothing, which only copy."""
+    return _joint(c, operand, "nn.pad", attrs) if any(attrs["pad_width"]) else operand
 
 
 def _extremum(c: Call, kind: str, first: Value, second: Value) -> Value:

@@ -69,6 +69,8 @@ class Reader:
         self.lengths: dict[str, list[Any]] = {}
         self.weights: dict[Any, Weight] = {}
         self.holders: dict[Weight, str] = {}
+        self.operands: dict[Weight, list[Tensor]] = {}
+        self.copies: dict[tuple[Weight, str], Weight] = {}
         self.taken: set[str] = set()
         self.missing: list[str] = []
 
@@ -97,12 +99,21 @@ class Reader:
         return value
 
     def weight_tensor(self, weight: Weight, layout: str = "") -> Tensor:
-        """The weight as an operand. Its elements become part of the graph."""
+        """The weight as an operand. Its elements become part of the graph. All operands of a weight have one layout: one
+        that is given also counts for those without, and for another one the weight is copied.
+        """
+        others = self.operands.setdefault(weight, [])
+        layouts = {other.layout for other in others} - {""}
+        if layout and layouts - {layout}:
+            return self.weight_tensor(self.copies.setdefault((weight, layout), Weight(weight.data)), layout)
         weight.name = weight.name or free_name("const", self.taken)
         if weight.data.dtype.name not in ("bool", "float16") and weight.data.dtype.kind not in "fiu":
             raise GraphError(f"'{weight.name}' is {weight.data.dtype.name}, which numpy lacks; make it float32 first")
         self.graph.arrays[weight.name] = weight.data
-        return Tensor(weight.name, list(weight.data.shape), weight.data.dtype.name, "", layout)
+        others.append(Tensor(weight.name, list(weight.data.shape), weight.data.dtype.name))
+        for operand in others:
+            operand.layout = layout or next(iter(layouts), "")
+        return others[-1]
 
     def constant(self, weight: Weight) -> str:
         """The tensor that holds a constant: the output of a `constant` joint, which is made at its first use."""
