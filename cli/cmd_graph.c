@@ -9,10 +9,10 @@
 #include "graph/graph.h"
 #include "graph/onnx/load.h"
 #include "graph/passes/bind.h"
-#include "model/operators.h"
 #include "graph/passes/constant.h"
 #include "graph/site.h"
 #include "graph/weight_graph.h"
+#include "model/operators.h"
 #include "model/output.h"
 
 #include <stdio.h>
