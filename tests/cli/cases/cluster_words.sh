@@ -2,7 +2,7 @@
 # record unchanged.
 . "$(dirname "$0")/../lib.sh"
 toy a 60 '"delay_us": 20000'
-sed 's/"verbose": "error"/"verbose": "info"/' a.json >loud.json
+sed 's/"verbose": "error"/"verbose": "info"/; s/"trials": 60/"trials": 5000/' a.json >loud.json
 mscgym search a.json --quiet --trials 6 >/dev/null
 sum=$(cksum <a/toy.jsonl)
 # failed WHAT COMMAND...: the command fails, and the record and its other files are unchanged.
@@ -62,6 +62,8 @@ while ! grep -q 'have joined' joined.txt && kill -0 $search; do sleep 0.05; done
 for worker in $(children "$(children $search | tr -d ' ')"); do
     grep -aq worker /proc/"$worker"/cmdline && kill -KILL "$worker" && break
 done 2>/dev/null
+while ! grep -q 'worker has joined' joined.txt && kill -0 $search; do sleep 0.05; done 2>/dev/null
+kill -INT $search
 wait $search
 grep -o 'workers\? ha.*joined.*\|worker .* is lost.*\|workers: .*' joined.txt | sed 's/[A-Za-z0-9.-]* [0-9]\{2,\}\b/BOX PID/g'
 PYTHONPATH=$PWD/package:$FILES/cluster mscgym search loud.json --restart --trials 2 --cluster ray:auto:1 \
