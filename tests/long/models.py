@@ -248,6 +248,8 @@ def examine_apart(mscgym, entry, files):
             except Exception as problem:  # pylint: disable=broad-except
                 result["said"] = f"{type(problem).__name__}: {' '.join(str(problem).split())[:1000]}"
             os.chdir("/")
+        if "said" in result:
+            result["said"] = result["said"].replace(os.path.dirname(files.model) + os.sep, "")
         pipe.send(result)
 
     context = multiprocessing.get_context("fork")
