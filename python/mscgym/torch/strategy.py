@@ -8,6 +8,7 @@ from typing import Any, Mapping
 
 import numpy as np
 
+from mscgym.emitter import free_name
 from mscgym.graph import Array, Graph, GraphError, Joint, Tensor
 
 _READ = {  # types of joints that compute with quantised operands: how many of their inputs
@@ -75,11 +76,7 @@ class Edits:
 
     def _name(self, tensor: str, text: str) -> str:
         from mscgym.torch.codegen import name_of
-        base = name_of(tensor)
-        name, n = base, 0
-        while name in self.made:
-            n += 1
-            name = f"{base}_{n}"
+        name = free_name(name_of(tensor), set(self.made))
         self.made[name] = text
         return name
 
