@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """What training adds to a compressed network: accuracy, loss and bytes of files in onnxruntime.
 
-    training.py MSCGYM [NETWORK...] [--seeds 0,1,2] [--images N] [--held-back] [--json FILE]
-                [--peers torchao=PYTHON,nncf=PYTHON]
+    training.py MSCGYM [NETWORK...] [--seeds 0,1,2] [--images N] [--rows TEXT] [--held-back]
+                [--peers torchao=PYTHON,nncf=PYTHON] [--folder DIR] [--json FILE]
 
 Networks are fashion, and resnet, torchvision's resnet18 with a quarter of its channels and its first
 convolution for images of 28x28. resnet is trained on the first 20,000 images. Both are first trained
@@ -74,7 +74,7 @@ def resnet(n=16):
 
 
 # Maker, images, epochs of the float network; rate and batch of the two epochs after compression.
-NETWORKS = {"fashion": (fashion, 60000, 4, 3e-3, 64), "resnet": (resnet, 20000, 8, 3e-3, 64)}
+NETWORKS = {"fashion": (fashion, 60000, 4, 3e-3, 64), "resnet": (resnet, 20000, 8, 3e-3, 32)}
 TEMPERATURE = 4
 ENDS = ["0.weight", "13.weight"]  # the first and the last layer, in both networks
 PARAMETERS = {"fashion": 0.27, "resnet": 0.25}  # what half of all channels leave
@@ -98,14 +98,15 @@ FLOAT_SHARE = {8: 0, 4: 0.5}  # the share of the training that begins without qu
 SEARCHED = plan("generic", quantize(EITHER, EITHER, bounds={"bit_ops_ratio": {"max": 0.02}}), 60)
 
 
-def plans(name):
-    """Descriptions of pruned plans, their bits and the stages that make them."""
+def plans(name, part):
+    """Descriptions of pruned plans that contain a part, their bits and the stages that make them."""
     half = {"choices": [{"density": 0.5}]}
     chosen = {"choices": [{"density": d} for d in (1, 0.75, 0.5, 0.375, 0.25)],
               "bounds": {"size_ratio": {"max": PARAMETERS[name]}}}
-    for bits, env in BITS.items():
-        yield f"half of the channels, {bits} bits", bits, plan("onnxruntime", env, 1, half)
-    yield "searched channels, 4 bits", 4, plan("onnxruntime", BITS[4], 1, chosen, 60)
+    found = [(f"half of the channels, {bits} bits", bits, plan("onnxruntime", env, 1, half))
+             for bits, env in BITS.items()]
+    found.append(("searched channels, 4 bits", 4, plan("onnxruntime", BITS[4], 1, chosen, 60)))
+    return [row for row in found if part in row[0]]
 
 
 def images(n, is_held_back):
@@ -137,20 +138,25 @@ def train(network, x, loss, epochs, rate, batch, seed=0):
 class Bench:
     def __init__(self, mscgym_path, name, n_images, is_held_back, folder):
         self.make, most, self.epochs, self.rate, self.batch = NETWORKS[name]
-        self.x, self.y, self.test, self.labels = images(min(n_images, most), is_held_back)
+        self.x, self.y, self.test, self.labels = images(most, is_held_back)
         self.mscgym, self.name, self.folder = mscgym_path, name, folder
         self.model = os.path.join(folder, f"{name}.onnx")
         self.rows = []
         torch.manual_seed(0)
-        network, start = self.make(), time.process_time()
-        train(network, self.x, lambda z, i: functional.cross_entropy(z, self.y[i]), self.epochs, 2e-3, 128)
+        network, start, kept = self.make(), time.process_time(), os.path.join(folder, f"{name}.pt")
+        if os.path.exists(kept):
+            network.load_state_dict(torch.load(kept))
+        else:
+            train(network, self.x, lambda z, i: functional.cross_entropy(z, self.y[i]), self.epochs, 2e-3, 128)
+            torch.save(network.state_dict(), kept)
+        seconds = time.process_time() - start
+        self.state = network.eval().state_dict()
+        mscgym.export_onnx(network, (self.x[:4],), self.model)
+        self.x, self.y = self.x[:n_images], self.y[:n_images]
         with torch.no_grad():
             self.wanted = torch.cat([network(part) for part in self.x.split(500)])
-        self.state = network.state_dict()
-        torch.save(self.state, os.path.join(folder, f"{name}.pt"))
-        mscgym.export_onnx(network, (self.x[:4],), self.model)
         self.outputs, self.accuracy = self.run(self.model)
-        self.row("float", 0, self.model, seconds=time.process_time() - start)
+        self.row("float", 0, self.model, seconds=seconds)
 
     def run(self, path):
         session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
@@ -192,7 +198,7 @@ class Bench:
         return (self.row("searched bits, 2048 images", seed, before),
                 self.row("searched bits, 2048 images, refined", seed, result.model, seconds=seconds))
 
-    def measure(self, what, seed, stages, loss, n_images, epochs, rate, freezes):
+    def measure(self, what, seed, stages, loss, n_images, epochs, rate, freezes=False):
         """Rows of a plan before and after its training."""
         workspace = tempfile.mkdtemp(dir=self.folder)
         config, samples = os.path.join(workspace, "search.json"), os.path.join(workspace, "samples.npz")
@@ -206,7 +212,7 @@ class Bench:
         before = self.row(what, seed, path)
         network = self.make()
         network.load_state_dict(self.state)
-        wrapped = mscgym.wrap(network, strategy, self.x[:4], model=self.model, learn_scales=True)
+        wrapped = mscgym.wrap(network, strategy, self.x[:4], model=self.model)
         wrapped.freezes_norms = freezes
         start = time.process_time()
         train(wrapped, self.x[:n_images], lambda z, i: loss(self, wrapped, z, i), epochs, rate, self.batch, seed)
@@ -260,41 +266,50 @@ def summary(bench):
     return holds
 
 
+def add_rows(path, rows):
+    if os.path.exists(path):
+        with open(path) as file:
+            rows = json.load(file) + rows
+    with open(path, "w") as file:
+        file.write("[\n" + ",\n".join(json.dumps(row) for row in rows) + "\n]\n")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("mscgym", type=os.path.abspath)
     parser.add_argument("networks", nargs="*", default=list(NETWORKS))
     parser.add_argument("--seeds", default="0,1,2", help="orders of training and draws of calibration images")
-    parser.add_argument("--images", type=int, default=60000, help="train with at most this many images")
+    parser.add_argument("--images", type=int, default=60000, help="train compressed networks with at most so many")
+    parser.add_argument("--rows", default="", metavar="TEXT", help="only plans whose description contains this")
     parser.add_argument("--held-back", action="store_true", help="measure on images held back of the training set")
     parser.add_argument("--peers", default="", metavar="TOOL=PYTHON,...", help="Pythons for peers/qat.py")
-    parser.add_argument("--json", metavar="FILE", help="write the rows")
+    parser.add_argument("--folder", type=os.path.abspath, help="keep the float networks here, and use those that are here")
+    parser.add_argument("--json", metavar="FILE", help="add the rows to this file")
     args = parser.parse_args()
     os.environ["PATH"] = os.path.dirname(args.mscgym) + os.pathsep + os.environ["PATH"]
     torch.set_num_threads(1)
     seeds = [int(seed) for seed in args.seeds.split(",")]
     peers = [item.split("=") for item in args.peers.split(",") if item]
-    holds, rows = True, []
+    holds = True
     with tempfile.TemporaryDirectory() as folder:
+        folder = args.folder or folder
+        os.makedirs(folder, exist_ok=True)
         for name in args.networks:
             bench = Bench(args.mscgym, name, args.images, args.held_back, folder)
             n_steps = 2 * -(-len(bench.x) // bench.batch)
             for seed in seeds:
-                for what, bits, stages in plans(name):
-                    bench.measure(what, seed, stages, both(FLOAT_SHARE[bits] * n_steps), args.images, 2, bench.rate,
-                                  False)
+                for what, bits, stages in plans(name, args.rows):
+                    bench.measure(what, seed, stages, both(FLOAT_SHARE[bits] * n_steps), args.images, 2, bench.rate)
                 for tool, python in peers:
                     for bits in (8, 4) if tool == "torchao" else (8,):
                         bench.peer(tool, python, bits, seed, ["--held-back"] if args.held_back else [])
-            if name == "fashion":
+            if name == "fashion" and args.rows in "searched bits":
                 for before, after in (bench.measure("searched bits", seeds[0], SEARCHED, teacher, 20000, 3, 5e-4, True),
                                       bench.refine(seeds[0])):
                     holds = holds and after["loss"] <= before["loss"] / 2
             holds = summary(bench) and holds
-            rows += bench.rows
             if args.json:
-                with open(args.json, "w") as file:
-                    json.dump(rows, file, indent=1)
+                add_rows(args.json, bench.rows)
     sys.exit(0 if holds else 1)
 
 

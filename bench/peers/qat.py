@@ -44,7 +44,8 @@ def with_torchao(network, x, batch, bits):
     config = x86.get_default_x86_inductor_quantization_config(is_qat=True)
     if bits < 8:
         low, high = -2 ** (bits - 1), 2 ** (bits - 1) - 1
-        observer = config.weight.observer_or_fake_quant_ctr.with_args(quant_min=low, quant_max=high)
+        made = config.weight.observer_or_fake_quant_ctr.p
+        observer = made.func.with_args(**{**made.keywords, "quant_min": low, "quant_max": high})
         weight = dataclasses.replace(config.weight, quant_min=low, quant_max=high, observer_or_fake_quant_ctr=observer)
         config = dataclasses.replace(config, weight=weight)
     quantizer = x86.X86InductorQuantizer()
@@ -54,11 +55,22 @@ def with_torchao(network, x, batch, bits):
     return program, lambda: convert_pt2e(copy.deepcopy(program))
 
 
+class Root(nn.Module):
+    """Around a network, because NNCF adds a module to the root, which nn.Sequential would call."""
+
+    def __init__(self, network):
+        super().__init__()
+        self.network = network
+
+    def forward(self, x):
+        return self.network(x)
+
+
 def with_nncf(network, x, batch, bits):
     import nncf
     if bits != 8:
         sys.exit("nncf.quantize trains 8 bits only")
-    made = nncf.quantize(network.eval(), nncf.Dataset(list(x[:512].split(batch))), subset_size=512 // batch)
+    made = nncf.quantize(Root(network).eval(), nncf.Dataset(list(x[:512].split(batch))), subset_size=512 // batch)
     return made, lambda: made
 
 

@@ -310,7 +310,7 @@ def train(wrapped, inputs, steps=STEPS, **options):
 
 def check_plan(network, plan, folder):
     case = Case(network, plan, folder)
-    wrapped = case.wrap(learn_scales=True)
+    wrapped = case.wrap()
     exported = case.exported()
     before = difference(outputs(wrapped, case.inputs), run_onnx(exported, case.inputs))
     expect(before <= AGREES, f"the wrapped module differs from the exported file by {before:.2g}")
@@ -366,10 +366,10 @@ def check_zeros(path, wrapped):
 
 def check_state(folder):
     case = Case("residual", "pruned, onnxruntime", folder)
-    wrapped = case.wrap(learn_scales=True)
+    wrapped = case.wrap()
     train(wrapped, case.inputs)
     y = outputs(wrapped, case.inputs)
-    fresh = case.wrap(learn_scales=True)
+    fresh = case.wrap()
     expect(difference(outputs(fresh, case.inputs), y) > 1e-6, "training has changed the outputs")
     expect(fresh.load_state_dict(wrapped.state_dict()) is not None, "all keys fit")
     expect((outputs(fresh, case.inputs) == y).all(), "equal outputs after loading the state dict")
@@ -379,7 +379,7 @@ def check_state(folder):
     file.seek(0)
     expect((outputs(torch.load(file, weights_only=False), case.inputs) == y).all(), "equal outputs of a pickle")
     scales = {name: s.clone() for name, s in wrapped.state_dict().items() if name.endswith(".scale")}
-    fixed = case.wrap()
+    fixed = case.wrap(learn_scales=False)
     before = {name: s.clone() for name, s in fixed.state_dict().items() if name.endswith(".scale")}
     train(fixed, case.inputs)
     after = fixed.state_dict()
@@ -436,7 +436,7 @@ def check_fit(folder):
             least, at = least_scale(part, zero, low, high)
             expect(error <= 1.2 * least, f"scale {scale} has error {error}, {at} has {least}")
     case = Case("residual", "pruned, onnxruntime", folder)
-    wrapped = case.wrap(learn_scales=True)
+    wrapped = case.wrap()
     norm = wrapped.module.bn
     with torch.no_grad():
         norm.weight *= 4
@@ -493,7 +493,7 @@ def replica(rank, folder, port):
 
 def check_processes(folder):
     case = Case("residual", "onnxruntime", folder)
-    wrapped = case.wrap(learn_scales=True).eval()
+    wrapped = case.wrap().eval()
     torch.save(wrapped, os.path.join(folder, "wrapped.pt"))
     torch.save(case.inputs, os.path.join(folder, "x.pt"))
     torch.multiprocessing.spawn(replica, (folder, 29500 + os.getpid() % 1000), 2)
