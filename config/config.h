@@ -182,6 +182,10 @@ void msc_config_help(struct msc_str *out);
 // Describes every key for programs: a list of {"section", "keys"}. msc_param_describe defines the
 // form of the keys.
 enum msc_status msc_config_describe(struct cJSON *list);
+// The JSON Schema (draft 7) of a configuration, with which editors complete and check one. It has
+// the keys of the built-in environments and agents; those of libraries and programs are free. *out
+// is owned by the caller.
+enum msc_status msc_config_schema(struct cJSON **out);
 
 MSC_PUBLIC_END
 

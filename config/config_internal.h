@@ -13,7 +13,7 @@
 
 // The top level.
 struct msc_config_top {
-    const char *workspace, *log_file, *device, *model;
+    const char *schema, *workspace, *log_file, *device, *model;
     int verbose;
     double log_seconds;
     const cJSON *bind, *passes, *operators, *outputs, *dataset, *baseline, *profile, *gym;
@@ -110,6 +110,9 @@ extern const struct msc_param msc_config__optimize_params[];
 extern const struct msc_param msc_config__compile_params[];
 extern const struct msc_param msc_config__track_params[];
 extern const struct msc_param msc_config__export_params[];
+// Only for help and the schema: records/race.h reads these keys and sets their defaults from the
+// samples.
+extern const struct msc_param msc_config__race_params[];
 
 // The tools, in the order their stages run.
 struct msc_config_tool {
