@@ -1,7 +1,7 @@
 # JSON output: every key of a configuration, and estimates as numbers.
 . "$(dirname "$0")/../lib.sh"
 # The same keys as in the text, in the same order.
-diff <(mscgym config | sed -nE 's/^  ([a-z_]+) .*/\1/p') \
+diff <(mscgym config | sed -nE 's/^  ([$a-z_]+) .*/\1/p') \
     <(mscgym config --json | jq -r '.[].keys[].name') && echo "the same keys"
 mscgym config --json | jq -c '.[] | [.section, (.keys | length)]'
 mscgym config --json | jq -c '.[].keys[] | select(.name == "parallel" or .name == "verbose" or
