@@ -6,10 +6,9 @@
 
 Networks are fashion, and resnet, torchvision's resnet18 with a quarter of its channels and its first
 convolution for images of 28x28. resnet is trained on the first 20,000 images. Both are first trained
-as floats, once. Then half of the channels of every group are removed, or those that a search chooses
-so that as many parameters remain. Activations have 8 bits, weights 8 or 4 (with 8 for the first and the
-last layer), and two epochs train the result (docs/training.md); weights of 4 bits are quantised from
-the second epoch on. A last plan of fashion has the searched bits, 4 or 8, under a bound of operations;
+as floats, once. Then half of the channels of every group are removed. Activations have 8 bits, weights
+8 or 4 (with 8 for the first and the last layer), and two epochs train the result (docs/training.md);
+weights of 4 bits are quantised from the second epoch on. A last plan of fashion has the searched bits, 4 or 8, under a bound of operations;
 three epochs of 20,000 images train it with the float network as the only teacher, and refine="torch"
 trains it on 2048 images without labels. Each seed draws other calibration images and another order of
 training. --peers adds torch-pruning and the QAT of torchao and NNCF with the same epochs
@@ -77,7 +76,6 @@ def resnet(n=16):
 NETWORKS = {"fashion": (fashion, 60000, 4, 3e-3, 64), "resnet": (resnet, 20000, 8, 3e-3, 32)}
 TEMPERATURE = 4
 ENDS = ["0.weight", "13.weight"]  # the first and the last layer, in both networks
-PARAMETERS = {"fashion": 0.27, "resnet": 0.25}  # what half of all channels leave
 
 
 def quantize(weights, activations, ends=(), **more):
@@ -86,8 +84,8 @@ def quantize(weights, activations, ends=(), **more):
     return {"choices": [{"bits": 8}, DESCENT], "rules": rules, **more}
 
 
-def plan(target, env, trials, prune=None, prune_trials=1):
-    first = {"prune": {"gym": [{"record": "prune.jsonl", "env": prune, "budget": {"trials": prune_trials}}]}}
+def plan(target, env, trials, prune=None):
+    first = {"prune": {"gym": [{"record": "prune.jsonl", "env": prune}]}}
     gym = {"record": "quantize.jsonl", "env": env, "budget": {"trials": trials}}
     return {**(first if prune else {}), "quantize": {"strategy_file": "plan.json", "target": target, "gym": [gym]}}
 
@@ -98,14 +96,11 @@ FLOAT_SHARE = {8: 0, 4: 0.5}  # the share of the training that begins without qu
 SEARCHED = plan("generic", quantize(EITHER, EITHER, bounds={"bit_ops_ratio": {"max": 0.02}}), 60)
 
 
-def plans(name, part):
+def plans(part):
     """Descriptions of pruned plans that contain a part, their bits and the stages that make them."""
     half = {"choices": [{"density": 0.5}]}
-    chosen = {"choices": [{"density": d} for d in (1, 0.75, 0.5, 0.375, 0.25)],
-              "bounds": {"size_ratio": {"max": PARAMETERS[name]}}}
     found = [(f"half of the channels, {bits} bits", bits, plan("onnxruntime", env, 1, half))
              for bits, env in BITS.items()]
-    found.append(("searched channels, 4 bits", 4, plan("onnxruntime", BITS[4], 1, chosen, 60)))
     return [row for row in found if part in row[0]]
 
 
@@ -298,7 +293,7 @@ def main():
             bench = Bench(args.mscgym, name, args.images, args.held_back, folder)
             n_steps = 2 * -(-len(bench.x) // bench.batch)
             for seed in seeds:
-                for what, bits, stages in plans(name, args.rows):
+                for what, bits, stages in plans(args.rows):
                     bench.measure(what, seed, stages, both(FLOAT_SHARE[bits] * n_steps), args.images, 2, bench.rate)
                 for tool, python in peers:
                     for bits in (8, 4) if tool == "torchao" else (8,):
