@@ -5,6 +5,7 @@
 #define MSC_AGENTS_AUTO_H
 
 #include "agents/agent.h"
+#include "agents/auto_front.h"
 #include "agents/knapsack.h"
 #include "agents/pair_model.h"
 #include "agents/plan_search.h"
@@ -33,6 +34,7 @@ enum msc_auto_kind {
 // sign * value.
 struct msc_auto_part {
     int metric;
+    int objective; // index of the objective in the goal; -1: a bounded metric
     double sign;
     double max; // bound on sign * value; +inf for an objective
     struct msc_sensitivity sensitivity;
@@ -47,6 +49,7 @@ struct msc_auto {
     size_t n_parts; // parts[0] is for the objective if the objective needs a run
     bool has_objective_part;
     struct msc_auto_part parts[1 + MSC_MAX_BOUNDS];
+    struct msc_auto_front front; // several objectives
     struct msc_plan_search search;
     struct msc_knapsack knapsack;
     double *weights;         // [n_entries], what choices add to an exact objective; NULL: the
