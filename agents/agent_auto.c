@@ -206,10 +206,7 @@ static enum msc_status auto_init(struct msc_agent *agent) {
     a->is_adaptive = (double)n_tasks > FEW_TASKS;
     a->width = fmin(1.0, sqrt(FEW_TASKS / (double)n_tasks));
     a->radius = fmin(FEW_TASKS, (double)n_tasks);
-    a->has_hopes = !is_large(a) && a->has_objective_part && a->n_parts == 1;
-    if (a->front.is_used) {
-        msc_auto_front_connect(a);
-    }
+    a->has_hopes = !is_large(a) && ((a->has_objective_part && a->n_parts == 1) || a->front.is_used);
     a->hope_width = a->width;
     a->hope_chance = a->is_adaptive ? HOPE_CHANCE_MANY : HOPE_CHANCE;
     for (int kind = 0; kind < MSC_AUTO_KINDS; kind++) {
@@ -328,6 +325,9 @@ static void judge(struct msc_auto *a, const uint32_t choices[], const struct msc
 // 1.
 static const char opening_turns[] = "PP0PP3PP0PP3PP0P";
 static const char additive_turns[] = "PPP0PPPPPPP0PPPP";
+// With several objectives, a plan is worth as much as a probe from the first trial on, because a
+// front consists of many plans.
+static const char front_turns[] = "P0P3P0P3P0P3P0P3";
 static const char draw_turns[] = "36A";
 
 // Returns a hope with probability `hope_chance`. Otherwise draws a kind in proportion to its
@@ -361,8 +361,11 @@ static char next_turn(struct msc_auto *a) {
         return is_large(a) && !a->is_news ? 'C' : usual_turn(a);
     }
     // A plan among the probes is worth a trial only if the models changed since the last plan.
-    char wanted = is_additive ? additive_turns[turn] : opening_turns[turn];
-    return a->is_news ? wanted : 'P';
+    const char *turns = a->front.is_used ? front_turns
+                        : is_additive    ? additive_turns
+                                         : opening_turns;
+    char wanted = turns[turn];
+    return a->is_news || a->front.is_used ? wanted : 'P';
 }
 
 static bool propose(struct msc_auto *a, char turn, struct msc_proposal *out) {
@@ -443,8 +446,9 @@ static enum msc_status auto_tell(struct msc_agent *agent, const struct msc_trial
     msc_sampler_note(&a->sampler, choices);
     judge(a, choices, &learnt);
     msc_population_tell(&a->members, trial);
-    if (a->front.is_used && learnt.state == MSC_TRIAL_COMPLETE) {
-        msc_auto_front_add(&a->front, choices, learnt.objectives);
+    if (a->front.is_used) {
+        bool is_feasible = learnt.state == MSC_TRIAL_COMPLETE;
+        msc_auto_front_tell(&a->front, choices, is_feasible ? learnt.objectives : NULL);
     }
     for (size_t i = 0; i < a->n_parts; i++) {
         struct msc_auto_part *part = &a->parts[i];

@@ -1,19 +1,24 @@
 #include "agents/auto_front.h"
 
 #include "agents/auto.h"
+#include "agents/numbers.h"
 
 #include <math.h>
 #include <string.h>
 
 // Limits lie up to this fraction of an objective's range outside of the range.
 #define MARGIN 0.1
+// Share of limits that are no limits, so that the ends of the front are extended, too.
+#define UNLIMITED 0.125
+// Beyond this many standard deviations an event counts as impossible.
+#define IMPOSSIBLE 6.0
 
 // ---- Init -------------------------------------------------------------------------------------
 
 static void add_limit(struct msc_auto_front *f, const struct msc_space *space,
                       struct msc_front_objective *objective, int metric) {
     bool is_exact;
-    objective->item = f->goal.n_bounds; // corrected when bounds on measured metrics are left out
+    objective->item = f->goal.n_bounds;
     f->goal.bounds[f->goal.n_bounds++] =
         (struct msc_bound){.metric = metric,
                            .min = -INFINITY,
@@ -36,7 +41,7 @@ enum msc_status msc_auto_front_init(struct msc_auto *a, struct msc_agent *agent)
     const struct msc_space *space = msc_agent_space(agent);
     const struct msc_goal *goal = msc_agent_goal(agent);
     struct msc_arena *arena = msc_agent_arena(agent);
-    size_t n_measured = 0;
+    size_t n_measured = 0, n_slots = MSC_FRONT_POINTS + MSC_FRONT_PENDING;
     if (goal->n_objectives < 2 || goal->n_bounds + goal->n_objectives > MSC_MAX_BOUNDS) {
         return MSC_OK;
     }
@@ -59,8 +64,8 @@ enum msc_status msc_auto_front_init(struct msc_auto *a, struct msc_agent *agent)
         return MSC_OK;
     }
     MSC_TRY(msc_exact_bounds_init(&f->bounds, arena, space, &f->goal));
-    f->points = msc_arena_array(arena, MSC_FRONT_POINTS * space->n_tasks, sizeof *f->points);
-    f->values = msc_arena_array(arena, MSC_FRONT_POINTS * MSC_MAX_OBJECTIVES, sizeof *f->values);
+    f->points = msc_arena_array(arena, n_slots * space->n_tasks, sizeof *f->points);
+    f->values = msc_arena_array(arena, n_slots * MSC_MAX_OBJECTIVES, sizeof *f->values);
     return MSC_ALLOCATED(f->points && f->values);
 }
 
@@ -70,7 +75,7 @@ static double *values_of(const struct msc_auto_front *f, size_t point) {
     return f->values + point * MSC_MAX_OBJECTIVES;
 }
 
-static const uint32_t *point_of(const struct msc_auto_front *f, size_t point) {
+static uint32_t *point_of(const struct msc_auto_front *f, size_t point) {
     return f->points + point * f->bounds.space->n_tasks;
 }
 
@@ -94,302 +99,228 @@ bool msc_auto_front_improves(const struct msc_auto_front *f, const double values
 
 static void put_point(struct msc_auto_front *f, size_t place, const uint32_t choices[],
                       const double values[]) {
-    size_t n_tasks = f->bounds.space->n_tasks;
-    memmove(f->points + place * n_tasks, choices, n_tasks * sizeof *choices);
+    memmove(point_of(f, place), choices, f->bounds.space->n_tasks * sizeof *choices);
     memmove(values_of(f, place), values, f->n_objectives * sizeof *values);
 }
 
-void msc_auto_front_add(struct msc_auto_front *f, const uint32_t choices[], const double values[]) {
-    size_t n = 0;
-    for (size_t i = 0; i < f->n_objectives; i++) {
-        if (!isfinite(values[i])) {
-            return;
+// Removes a point or pending proposal; those after it move up.
+static void remove_point(struct msc_auto_front *f, size_t place) {
+    size_t n_after = f->n_points + f->n_pending - place - 1;
+    size_t n_tasks = f->bounds.space->n_tasks;
+    memmove(point_of(f, place), point_of(f, place + 1), n_after * n_tasks * sizeof *f->points);
+    memmove(values_of(f, place), values_of(f, place + 1),
+            n_after * MSC_MAX_OBJECTIVES * sizeof *f->values);
+    *(place < f->n_points ? &f->n_points : &f->n_pending) -= 1;
+}
+
+static void remove_pending(struct msc_auto_front *f, const uint32_t choices[]) {
+    size_t n_bytes = f->bounds.space->n_tasks * sizeof *choices;
+    for (size_t i = f->n_points + f->n_pending; i-- > f->n_points;) {
+        if (memcmp(point_of(f, i), choices, n_bytes) == 0) {
+            remove_point(f, i);
         }
     }
-    if (!msc_auto_front_improves(f, values)) {
+}
+
+void msc_auto_front_await(struct msc_auto_front *f, const uint32_t choices[],
+                          const double values[]) {
+    if (f->n_pending == MSC_FRONT_PENDING) {
+        remove_point(f, f->n_points);
+    }
+    put_point(f, f->n_points + f->n_pending++, choices, values);
+}
+
+static bool are_finite(const double values[], size_t n) {
+    for (size_t i = 0; i < n; i++) {
+        if (!isfinite(values[i])) {
+            return false;
+        }
+    }
+    return true;
+}
+
+void msc_auto_front_tell(struct msc_auto_front *f, const uint32_t choices[],
+                         const double values[]) {
+    remove_pending(f, choices);
+    if (!values || !are_finite(values, f->n_objectives) || !msc_auto_front_improves(f, values)) {
         return;
     }
-    for (size_t i = 0; i < f->n_points; i++) {
-        if (!covers(values, values_of(f, i), f->n_objectives)) {
-            put_point(f, n++, point_of(f, i), values_of(f, i));
+    for (size_t i = f->n_points; i-- > 0;) {
+        if (covers(values, values_of(f, i), f->n_objectives)) {
+            remove_point(f, i);
         }
     }
-    // If there is no room, the new point replaces one of its neighbours in the order of arrival.
-    put_point(f, n < MSC_FRONT_POINTS ? n : n - 1, choices, values);
-    f->n_points = n < MSC_FRONT_POINTS ? n + 1 : n;
+    if (f->n_points == MSC_FRONT_POINTS) {
+        remove_point(f, 0);
+    }
+    // The first pending proposal makes room.
+    if (f->n_pending > 0) {
+        put_point(f, f->n_points + f->n_pending, point_of(f, f->n_points),
+                  values_of(f, f->n_points));
+    }
+    put_point(f, f->n_points++, choices, values);
 }
 
 // ---- Boxes ------------------------------------------------------------------------------------
 
+struct range {
+    double low, high;
+};
+
 // The range of an objective from which limits are drawn.
-static void range_of(const struct msc_auto_front *f, size_t objective, double *low, double *high) {
+static struct range range_of(const struct msc_auto_front *f, size_t objective) {
     const struct msc_front_objective *o = &f->objectives[objective];
-    *low = INFINITY;
-    *high = -INFINITY;
+    const struct msc_space *space = f->bounds.space;
+    struct range range = {INFINITY, -INFINITY};
     for (size_t i = 0; i < f->n_points; i++) {
-        *low = fmin(*low, values_of(f, i)[objective]);
-        *high = fmax(*high, values_of(f, i)[objective]);
+        range.low = fmin(range.low, values_of(f, i)[objective]);
+        range.high = fmax(range.high, values_of(f, i)[objective]);
     }
-    double margin = MARGIN * (*high - *low);
-    *low -= margin;
-    *high += margin;
+    double margin = MARGIN * (range.high - range.low);
+    range.low -= margin;
+    range.high += margin;
     if (o->cost) {
-        const struct msc_space *space = f->bounds.space;
         bool is_exact;
         double least = o->sign > 0.0 ? msc_cost_min(space, o->cost, &is_exact, NULL)
                                      : -msc_cost_max(space, o->cost, &is_exact, NULL);
-        *low = fmax(*low, least);
+        range.low = fmax(range.low, least);
     }
+    return range;
 }
 
-static bool is_within(const struct msc_auto_front *f, const double values[]) {
+bool msc_auto_front_holds(const struct msc_auto_front *f, const struct msc_front_box *box,
+                          const double values[]) {
     for (size_t i = 0; i < f->n_objectives; i++) {
-        if (i != f->box.minimised && values[i] > f->box.limits[i]) {
+        if (i != f->minimised && values[i] > box->limits[i]) {
             return false;
         }
     }
     return true;
 }
 
-// Draws a box. False if the front is empty.
-static bool draw_box(struct msc_auto *a) {
-    struct msc_auto_front *f = &a->front;
-    struct msc_rng *rng = a->sampler.rng;
-    struct msc_front_box *box = &f->box;
-    size_t n_measured = 0;
-    if (f->n_points == 0) {
-        return false;
-    }
-    for (size_t i = 0; i < f->n_objectives; i++) {
-        n_measured += !f->objectives[i].cost;
-    }
-    size_t part = (size_t)msc_rng_below(rng, n_measured);
-    bool is_at_point = msc_rng_below(rng, 2) == 0;
-    const double *at = values_of(f, (size_t)msc_rng_below(rng, f->n_points));
-    for (size_t i = 0; i < f->n_objectives; i++) {
-        double low, high;
-        range_of(f, i, &low, &high);
-        box->limits[i] = is_at_point ? at[i] : low + (high - low) * msc_rng_double(rng);
-        if (!f->objectives[i].cost && f->objectives[i].part == part) {
-            box->minimised = i;
-            box->limits[i] = high;
-        }
-    }
+// Sets the box's best point and the limit of the minimised objective, which is at most `high`.
+static void set_best(const struct msc_auto_front *f, struct msc_front_box *box, double high) {
+    double *least = &box->limits[f->minimised];
+    *least = high;
     box->best = SIZE_MAX;
-    for (size_t i = 0; i < f->n_points; i++) {
-        double value = values_of(f, i)[box->minimised];
-        if (is_within(f, values_of(f, i)) && value < box->limits[box->minimised]) {
-            box->limits[box->minimised] = value;
+    for (size_t i = 0; i < f->n_points + f->n_pending; i++) {
+        double value = values_of(f, i)[f->minimised];
+        if (value < *least && msc_auto_front_holds(f, box, values_of(f, i))) {
+            *least = value;
             box->best = i;
         }
     }
-    return true;
 }
 
-// Makes the search for plans minimise the box's objective within its limits.
-static void use_box(struct msc_auto *a) {
-    struct msc_auto_front *f = &a->front;
-    size_t n = 0;
+static size_t draw_minimised(const struct msc_auto_front *f, struct msc_rng *rng) {
+    size_t measured[MSC_MAX_OBJECTIVES], n = 0;
     for (size_t i = 0; i < f->n_objectives; i++) {
-        const struct msc_front_objective *o = &f->objectives[i];
-        if (o->cost) {
-            struct msc_exact_bound *bound = &f->bounds.items[o->item];
-            bound->max = o->sign > 0.0 ? f->box.limits[i] : INFINITY;
-            bound->min = o->sign > 0.0 ? -INFINITY : -f->box.limits[i];
-        } else if (i == f->box.minimised) {
-            a->search.model = &a->parts[o->part].model;
-        } else {
-            a->search.limits[n++] = (struct msc_plan_limit){
-                .model = &a->parts[o->part].model, .min = -INFINITY, .max = f->box.limits[i]};
+        if (!f->objectives[i].cost) {
+            measured[n++] = i;
         }
     }
-    for (size_t i = 0; i < a->n_parts; i++) {
-        if (a->parts[i].objective < 0) {
-            a->search.limits[n++] = (struct msc_plan_limit){
-                .model = &a->parts[i].model, .min = -INFINITY, .max = a->parts[i].max};
-        }
-    }
+    return measured[msc_rng_below(rng, n)];
 }
 
-static bool draw_and_use_box(struct msc_auto *a) {
-    if (!draw_box(a)) {
-        return false;
-    }
-    use_box(a);
-    return true;
-}
-
-// Whether the point was not proposed yet and meets the exact bounds and the box's limits; those on
-// measured metrics by the models' draws.
-static bool is_unseen_within(const void *context, const uint32_t choices[]) {
-    const struct msc_auto *a = context;
-    if (!msc_exact_bounds_hold(&a->front.bounds, choices) ||
-        msc_sampler_has(&a->sampler, choices)) {
-        return false;
-    }
-    for (size_t i = 0; i < a->search.n_limits; i++) {
-        const struct msc_plan_limit *limit = &a->search.limits[i];
-        if (msc_pair_model_value(limit->model, choices) > limit->max) {
-            return false;
-        }
-    }
-    return true;
-}
-
-// ---- Plans ------------------------------------------------------------------------------------
-
-static void draw_models(struct msc_auto *a, double temperature) {
-    for (size_t i = 0; i < a->n_parts; i++) {
-        msc_pair_model_draw(&a->parts[i].model, a->sampler.rng, temperature);
-    }
-}
-
-enum { FROM_BEST, FROM_RELAXED, FROM_FRONT, FROM_ANYWHERE, STARTS };
-
-// Searches within the box from one of the starts. True if the search ends within the box; a->start
-// is then that point, and *value its value.
-static bool search_from(struct msc_auto *a, size_t which, double *value) {
-    struct msc_auto_front *f = &a->front;
+static double most_of(const struct msc_auto_front *f, size_t objective) {
+    const struct msc_front_objective *o = &f->objectives[objective];
     const struct msc_space *space = f->bounds.space;
-    size_t at = which == FROM_FRONT || f->box.best == SIZE_MAX
-                    ? (size_t)msc_rng_below(a->sampler.rng, f->n_points)
-                    : f->box.best;
-    double violation;
-    memcpy(a->start, point_of(f, at), space->n_tasks * sizeof *a->start);
-    for (size_t t = 0; which == FROM_ANYWHERE && t < space->n_tasks; t++) {
-        a->start[t] = (uint32_t)msc_rng_below(a->sampler.rng, space->tasks[t].n_choices);
-    }
-    if (which == FROM_RELAXED) {
-        msc_plan_search_relax(&a->search, a->start);
-    }
-    *value = msc_plan_search_run(&a->search, a->start, 4 * space->n_tasks + 50, &violation);
-    return !(violation > 0.0);
+    bool is_exact;
+    return !o->cost        ? INFINITY
+           : o->sign > 0.0 ? msc_cost_max(space, o->cost, &is_exact, NULL)
+                           : -msc_cost_min(space, o->cost, &is_exact, NULL);
 }
 
-bool msc_auto_front_plan(struct msc_auto *a, double temperature, struct msc_proposal *out) {
-    const struct msc_space *space = a->sampler.bounds.space;
-    size_t n_bytes = space->n_tasks * sizeof *out->choices;
-    double best = INFINITY, best_seen = INFINITY;
-    if (!draw_and_use_box(a)) {
+// The limit at a position from 0 to 1.
+static double limit_at(const struct msc_auto_front *f, size_t objective, struct range range,
+                       double at) {
+    return at > 1.0 - UNLIMITED ? most_of(f, objective)
+                                : range.low + (range.high - range.low) * at / (1.0 - UNLIMITED);
+}
+
+// Limits are points of a lattice with a random shift: multiples, modulo 1, of powers of the number
+// g with g^(d + 1) = g + 1, for d limits (Roberts 2018).
+bool msc_auto_front_draw(struct msc_auto_front *f, struct msc_rng *rng) {
+    static const double steps[MSC_MAX_OBJECTIVES][MSC_MAX_OBJECTIVES - 1] = {
+        {0},
+        {0.61803398874989485},
+        {0.75487766624669276, 0.56984029099805327},
+        {0.81917251339616444, 0.67104360670378921, 0.54970047790197026}};
+    struct range ranges[MSC_MAX_OBJECTIVES];
+    double at[MSC_MAX_OBJECTIVES];
+    if (f->n_points == 0) {
         return false;
     }
-    draw_models(a, temperature);
-    bool is_anywhere =
-        msc_auto_is_opening(a) || msc_auto_looks_additive(a) || a->radius >= (double)space->n_tasks;
-    a->search.max_changed = is_anywhere ? SIZE_MAX : (size_t)a->radius;
-    size_t n_starts = a->sampler.bounds.n_entries > MSC_AUTO_MANY_ENTRIES ? FROM_FRONT : STARTS;
-    for (size_t which = 0; which < n_starts; which++) {
-        double value;
-        if (!search_from(a, which, &value)) {
-            continue;
-        }
-        if (value < best_seen) {
-            best_seen = value;
-            memcpy(a->found, a->start, n_bytes);
-        }
-        if (value < best && msc_auto_is_unseen(a, a->start)) {
-            best = value;
-            memcpy(out->choices, a->start, n_bytes);
-        }
+    f->minimised = draw_minimised(f, rng);
+    for (size_t i = 0; i < f->n_objectives; i++) {
+        ranges[i] = range_of(f, i);
+        at[i] = msc_rng_double(rng);
     }
-    if (temperature == 0.0 && !isinf(best_seen)) {
-        memcpy(a->plan, a->found, n_bytes);
-    }
-    if (isinf(best) && !isinf(best_seen) &&
-        msc_plan_search_neighbour(&a->search, a->found, is_unseen_within, a)) {
-        best = best_seen;
-        memcpy(out->choices, a->found, n_bytes);
-    }
-    return !isinf(best) && msc_sampler_note(&a->sampler, out->choices);
-}
-
-// ---- Hopes ------------------------------------------------------------------------------------
-
-// Draws of the model in which candidates are searched, each in SEARCHES boxes.
-#define DRAWS 6
-#define SEARCHES (MSC_AUTO_HOPES / DRAWS)
-#define LEAST_TEMPERATURE 0.8
-#define TEMPERATURE_STEP 0.3
-
-static void keep_candidate(struct msc_auto *a) {
-    size_t n_tasks = a->sampler.bounds.space->n_tasks;
-    if (msc_auto_is_unseen(a, a->start)) {
-        memcpy(a->hopes + a->n_hopes++ * n_tasks, a->start, n_tasks * sizeof *a->hopes);
-    }
-}
-
-// Collects the unseen points at which searches in draws of the models end.
-static void gather(struct msc_auto *a) {
-    a->n_hopes = 0;
-    for (int i = 0; i < DRAWS; i++) {
-        double temperature = i == 0 ? 0.0 : LEAST_TEMPERATURE + TEMPERATURE_STEP * (i - 1);
-        draw_models(a, temperature * a->hope_width);
-        for (int k = 0; k < SEARCHES; k++) {
-            double value;
-            draw_and_use_box(a);
-            if (search_from(a, k % STARTS, &value)) {
-                keep_candidate(a);
+    for (size_t k = 0; k < MSC_FRONT_BOXES; k++) {
+        struct msc_front_box *box = &f->boxes[k];
+        for (size_t i = 0, d = 0; i < f->n_objectives; i++) {
+            if (i != f->minimised) {
+                at[i] += steps[f->n_objectives - 1][d++];
+                at[i] -= floor(at[i]);
+                box->limits[i] = limit_at(f, i, ranges[i], at[i]);
             }
         }
+        set_best(f, box, ranges[f->minimised].high);
     }
-    a->hoped_at = a->n_fitted;
+    return true;
 }
 
-static struct msc_hope next_hope(struct msc_auto *a) {
-    const struct msc_front_box *box = &a->front.box;
-    return (struct msc_hope){
-        .model = &a->parts[a->front.objectives[box->minimised].part].model,
-        .way = a->n_hoped++ % 2 == 1 ? MSC_HOPE_IMPROVEMENT : MSC_HOPE_BOUND,
-        .width = a->hope_width,
-        .best_loss = box->limits[box->minimised],
-    };
+struct msc_front_box msc_auto_front_box_at_point(const struct msc_auto_front *f,
+                                                 struct msc_rng *rng) {
+    struct msc_front_box box;
+    memcpy(box.limits, values_of(f, (size_t)msc_rng_below(rng, f->n_points)), sizeof box.limits);
+    set_best(f, &box, range_of(f, f->minimised).high);
+    return box;
 }
 
-static void try_candidate(const struct msc_auto *a, const struct msc_hope *hope,
-                          const uint32_t choices[], uint32_t best[], double *least) {
-    if (is_unseen_within(a, choices)) {
-        double value = msc_hope_value(hope, choices, *least);
-        if (value < *least) {
-            *least = value;
-            memcpy(best, choices, a->sampler.bounds.space->n_tasks * sizeof *choices);
+double msc_auto_front_gain(const struct msc_auto_front *f, const double values[]) {
+    double sum = 0.0;
+    for (size_t k = 0; k < MSC_FRONT_BOXES; k++) {
+        double gain = f->boxes[k].limits[f->minimised] - values[f->minimised];
+        if (gain > 0.0 && msc_auto_front_holds(f, &f->boxes[k], values)) {
+            sum += gain;
         }
     }
+    return sum / MSC_FRONT_BOXES;
 }
 
-bool msc_auto_front_hope(struct msc_auto *a, struct msc_proposal *out) {
-    size_t n_tasks = a->sampler.bounds.space->n_tasks;
-    double best = INFINITY, value;
-    if (a->front.n_points == 0) {
-        return false;
+// The expected improvement of the minimised objective within one box.
+static double expected_in(const struct msc_auto_front *f, const struct msc_front_box *box,
+                          const double means[], const double spreads[]) {
+    double chance = 1.0, spread = spreads[f->minimised];
+    double by_mean = box->limits[f->minimised] - means[f->minimised];
+    if (by_mean < -IMPOSSIBLE * spread) {
+        return 0.0;
     }
-    a->search.max_changed = SIZE_MAX;
-    if (a->hoped_at != a->n_fitted) {
-        gather(a);
+    for (size_t i = 0; i < f->n_objectives; i++) {
+        double room = box->limits[i] - means[i];
+        if (i == f->minimised || room > IMPOSSIBLE * spreads[i]) {
+            continue;
+        }
+        if (room < -IMPOSSIBLE * spreads[i]) {
+            return 0.0;
+        }
+        chance *= spreads[i] > 0.0 ? msc_agent_below(room / spreads[i]) : 1.0;
     }
-    draw_models(a, 0.0);
-    draw_and_use_box(a);
-    const struct msc_hope hope = next_hope(a);
-    for (size_t i = 0; i < a->n_hopes; i++) {
-        try_candidate(a, &hope, a->hopes + i * n_tasks, out->choices, &best);
-    }
-    for (size_t which = 0; which < FROM_FRONT; which++) {
-        if (search_from(a, which, &value)) {
-            try_candidate(a, &hope, a->start, out->choices, &best);
+    return chance *
+           (by_mean > IMPOSSIBLE * spread ? by_mean : spread * msc_agent_gain(by_mean / spread));
+}
+
+double msc_auto_front_expected_gain(const struct msc_auto_front *f, const double means[],
+                                    const double spreads[], size_t *most) {
+    double sum = 0.0, greatest = -1.0;
+    for (size_t k = 0; k < MSC_FRONT_BOXES; k++) {
+        double gain = expected_in(f, &f->boxes[k], means, spreads);
+        sum += gain;
+        if (gain > greatest && most) {
+            greatest = gain;
+            *most = k;
         }
     }
-    if (isinf(best)) {
-        return false;
-    }
-    msc_hope_descend(&hope, out->choices, best, is_unseen_within, a);
-    for (size_t i = 0; i < a->n_parts; i++) {
-        msc_pair_model_believe(&a->parts[i].model, out->choices);
-    }
-    return msc_sampler_note(&a->sampler, out->choices);
-}
-
-// ---- Parts ------------------------------------------------------------------------------------
-
-void msc_auto_front_connect(struct msc_auto *a) {
-    a->search.model = &a->parts[0].model;
-    a->has_hopes = a->sampler.bounds.n_entries <= MSC_AUTO_MANY_ENTRIES;
+    return sum / MSC_FRONT_BOXES;
 }

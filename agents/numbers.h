@@ -66,6 +66,12 @@ static inline double msc_agent_gain(double z) {
     return fmax(z, 0.0) + msc_agent_density(x) * (1.0 - x * msc_agent_mills_ratio(x));
 }
 
+// The standard normal distribution function: the probability of a number below x.
+static inline double msc_agent_below(double x) {
+    double beyond = msc_agent_density(x) * msc_agent_mills_ratio(fabs(x));
+    return x < 0.0 ? beyond : 1.0 - beyond;
+}
+
 // An approximately normal number of mean 0 and variance 1: a sum of 12 uniform numbers.
 static inline double msc_agent_normal(struct msc_rng *rng) {
     double sum = -6.0;
