@@ -9,11 +9,14 @@
 #define PLAN_BOXES 6
 #define PLAN_BOXES_MANY 2
 // Draws of the models in which candidates for hopes are searched, each in SEARCHES boxes. The first
-// draw is the mean, the others have rising temperatures.
+// draw is the mean, the others have rising temperatures. A draw takes more time if there are many
+// choices, so there are fewer draws.
 #define DRAWS 6
+#define DRAWS_OF_MANY 3
+#define MANY_ENTRIES 150
 #define SEARCHES (MSC_AUTO_HOPES / DRAWS)
 #define LEAST_TEMPERATURE 0.8
-#define TEMPERATURE_STEP 0.3
+#define HIGHEST_TEMPERATURE 2.0
 
 // ---- Search -----------------------------------------------------------------------------------
 
@@ -103,10 +106,9 @@ static bool search_from(struct msc_auto *a, enum start from, double *value) {
     return !(violation > 0.0);
 }
 
-// Notes the proposal, and counts it as observed with the values that the models expect.
+// Notes the proposal, and counts it as observed with its values under the models' draws.
 static bool note_proposal(struct msc_auto *a, const struct msc_proposal *out) {
     double values[MSC_MAX_OBJECTIVES];
-    draw_models(a, 0.0);
     values_at(a, out->choices, values);
     msc_auto_front_await(&a->front, out->choices, values);
     return msc_sampler_note(&a->sampler, out->choices);
@@ -160,9 +162,11 @@ bool msc_auto_front_plan(struct msc_auto *a, double temperature, struct msc_prop
 // Collects the unseen points at which searches in draws of the models end.
 static void gather(struct msc_auto *a) {
     size_t n_tasks = a->sampler.bounds.space->n_tasks;
+    int n_draws = a->sampler.bounds.n_entries > MANY_ENTRIES ? DRAWS_OF_MANY : DRAWS;
+    double step = (HIGHEST_TEMPERATURE - LEAST_TEMPERATURE) / (n_draws - 2);
     a->n_hopes = 0;
-    for (int i = 0; i < DRAWS; i++) {
-        double temperature = i == 0 ? 0.0 : LEAST_TEMPERATURE + TEMPERATURE_STEP * (i - 1);
+    for (int i = 0; i < n_draws; i++) {
+        double temperature = i == 0 ? 0.0 : LEAST_TEMPERATURE + step * (i - 1);
         draw_models(a, temperature * a->hope_width);
         for (int k = 0; k < SEARCHES; k++) {
             double value;
