@@ -15,14 +15,24 @@
 
 // ---- Init -------------------------------------------------------------------------------------
 
+// Adds a limit on an exact objective, and sets the range of the objective within the bounds on its
+// metric.
 static void add_limit(struct msc_auto_front *f, const struct msc_space *space,
                       struct msc_front_objective *objective, int metric) {
     bool is_exact;
+    double low = msc_cost_min(space, objective->cost, &is_exact, NULL);
+    double high = msc_cost_max(space, objective->cost, &is_exact, NULL), max = high;
+    for (size_t i = 0; i < f->goal.n_bounds; i++) {
+        if (f->goal.bounds[i].metric == metric) {
+            low = fmax(low, f->goal.bounds[i].min);
+            high = fmin(high, f->goal.bounds[i].max);
+        }
+    }
+    objective->least = objective->sign > 0.0 ? low : -high;
+    objective->most = objective->sign > 0.0 ? high : -low;
     objective->item = f->goal.n_bounds;
     f->goal.bounds[f->goal.n_bounds++] =
-        (struct msc_bound){.metric = metric,
-                           .min = -INFINITY,
-                           .max = msc_cost_max(space, objective->cost, &is_exact, NULL)};
+        (struct msc_bound){.metric = metric, .min = -INFINITY, .max = max};
 }
 
 // The goal keeps only bounds on exact costs, so that its bounds are the items of `bounds`.
@@ -56,6 +66,7 @@ enum msc_status msc_auto_front_init(struct msc_auto *a, struct msc_agent *agent)
         if (to->cost) {
             add_limit(f, space, to, from->metric);
         } else {
+            to->most = INFINITY;
             to->part = n_measured++;
         }
     }
@@ -170,21 +181,14 @@ struct range {
 // The range of an objective from which limits are drawn.
 static struct range range_of(const struct msc_auto_front *f, size_t objective) {
     const struct msc_front_objective *o = &f->objectives[objective];
-    const struct msc_space *space = f->bounds.space;
     struct range range = {INFINITY, -INFINITY};
     for (size_t i = 0; i < f->n_points; i++) {
         range.low = fmin(range.low, values_of(f, i)[objective]);
         range.high = fmax(range.high, values_of(f, i)[objective]);
     }
     double margin = MARGIN * (range.high - range.low);
-    range.low -= margin;
+    range.low = o->cost ? o->least : range.low - margin;
     range.high += margin;
-    if (o->cost) {
-        bool is_exact;
-        double least = o->sign > 0.0 ? msc_cost_min(space, o->cost, &is_exact, NULL)
-                                     : -msc_cost_max(space, o->cost, &is_exact, NULL);
-        range.low = fmax(range.low, least);
-    }
     return range;
 }
 
@@ -222,19 +226,10 @@ static size_t draw_minimised(const struct msc_auto_front *f, struct msc_rng *rng
     return measured[msc_rng_below(rng, n)];
 }
 
-static double most_of(const struct msc_auto_front *f, size_t objective) {
-    const struct msc_front_objective *o = &f->objectives[objective];
-    const struct msc_space *space = f->bounds.space;
-    bool is_exact;
-    return !o->cost        ? INFINITY
-           : o->sign > 0.0 ? msc_cost_max(space, o->cost, &is_exact, NULL)
-                           : -msc_cost_min(space, o->cost, &is_exact, NULL);
-}
-
 // The limit at a position from 0 to 1.
 static double limit_at(const struct msc_auto_front *f, size_t objective, struct range range,
                        double at) {
-    return at > 1.0 - UNLIMITED ? most_of(f, objective)
+    return at > 1.0 - UNLIMITED ? f->objectives[objective].most
                                 : range.low + (range.high - range.low) * at / (1.0 - UNLIMITED);
 }
 

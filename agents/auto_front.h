@@ -33,6 +33,7 @@ struct msc_front_objective {
     const struct msc_cost *cost; // NULL: the objective is measured
     double sign;                 // the objective is sign * metric
     size_t item;                 // exact: index in the items of `bounds`
+    double least, most;          // exact: range within the bounds on its metric; else most is +inf
     size_t part;                 // measured: index in the agent's parts
 };
 
