@@ -169,7 +169,7 @@ static enum msc_status add_plans(struct msc_agent *agent, struct msc_auto *a) {
     a->found = msc_arena_array(arena, n_tasks, sizeof *a->found);
     a->start = msc_arena_array(arena, n_tasks, sizeof *a->start);
     a->hopes = msc_arena_array(arena, MSC_AUTO_HOPES * n_tasks, sizeof *a->hopes);
-    a->spreads = msc_arena_array(arena, MSC_AUTO_HOPES, sizeof *a->spreads);
+    a->spreads = msc_arena_array(arena, MSC_AUTO_HOPES * (a->n_parts + 1), sizeof *a->spreads);
     a->is_known = msc_arena_array(arena, n_entries, sizeof *a->is_known);
     MSC_TRY(MSC_ALLOCATED(a->assembled && a->assembled_by && a->plan && a->found && a->start &&
                           a->hopes && a->spreads && a->is_known));

@@ -59,7 +59,7 @@ struct msc_auto {
     uint32_t *plan;          // [n_tasks], the best plan by the model's mean
     uint32_t *found, *start; // [n_tasks], scratch of searches for a plan
     uint32_t *hopes;         // [MSC_AUTO_HOPES, n_tasks], candidates for hopes
-    // [MSC_AUTO_HOPES], cached standard deviations of these candidates
+    // [n_parts, MSC_AUTO_HOPES], cached standard deviations of these candidates
     struct msc_pair_spread *spreads;
     size_t n_hopes;
     bool *is_known; // [n_entries], scratch of a fit: the isolated loss was measured

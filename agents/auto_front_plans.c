@@ -177,30 +177,43 @@ static void gather(struct msc_auto *a) {
             }
         }
     }
+    for (size_t i = 0; i < MSC_AUTO_HOPES * a->n_parts; i++) {
+        a->spreads[i].n = 0;
+    }
     a->hoped_at = a->n_fitted;
 }
 
-// The expected gain of a point, times the chance that it meets the bounds on measured metrics.
-static double expected_gain(struct msc_auto *a, const uint32_t choices[], size_t *most) {
-    const struct msc_auto_front *f = &a->front;
-    double means[MSC_MAX_OBJECTIVES], spreads[MSC_MAX_OBJECTIVES] = {0};
-    values_at(a, choices, means);
-    for (size_t i = 0; i < f->n_objectives; i++) {
-        if (!f->objectives[i].cost) {
-            struct msc_pair_model *model = &a->parts[f->objectives[i].part].model;
-            spreads[i] = a->hope_width * msc_pair_model_spread(model, choices, 0.0);
-        }
-    }
+// A part's standard deviation at a candidate.
+static double spread_at(struct msc_auto *a, size_t part, size_t candidate) {
+    const uint32_t *choices = a->hopes + candidate * a->sampler.bounds.space->n_tasks;
+    struct msc_pair_spread *kept = &a->spreads[part * MSC_AUTO_HOPES + candidate];
+    return a->hope_width * msc_pair_model_spread_kept(&a->parts[part].model, choices, kept);
+}
+
+// The chance that a candidate meets the bounds on measured metrics.
+static double chance_of(struct msc_auto *a, size_t candidate) {
+    const uint32_t *choices = a->hopes + candidate * a->sampler.bounds.space->n_tasks;
     double chance = 1.0;
     for (size_t i = 0; i < a->n_parts; i++) {
-        struct msc_pair_model *model = &a->parts[i].model;
         if (a->parts[i].objective < 0) {
-            double room = a->parts[i].max - msc_pair_model_value(model, choices);
-            double spread = a->hope_width * msc_pair_model_spread(model, choices, 0.0);
+            double room = a->parts[i].max - msc_pair_model_value(&a->parts[i].model, choices);
+            double spread = spread_at(a, i, candidate);
             chance *= spread > 0.0 ? msc_agent_below(room / spread) : room >= 0.0 ? 1.0 : 0.0;
         }
     }
-    return chance > 0.0 ? chance * msc_auto_front_expected_gain(f, means, spreads, most) : 0.0;
+    return chance;
+}
+
+// The expected gain of a candidate, times its chance to meet the bounds.
+static double expected_gain(struct msc_auto *a, size_t candidate, size_t *most) {
+    const struct msc_auto_front *f = &a->front;
+    double means[MSC_MAX_OBJECTIVES], spreads[MSC_MAX_OBJECTIVES] = {0};
+    values_at(a, a->hopes + candidate * a->sampler.bounds.space->n_tasks, means);
+    for (size_t i = 0; i < f->n_objectives; i++) {
+        spreads[i] = f->objectives[i].cost ? 0.0 : spread_at(a, f->objectives[i].part, candidate);
+    }
+    double gain = msc_auto_front_expected_gain(f, means, spreads, most);
+    return gain > 0.0 ? gain * chance_of(a, candidate) : 0.0;
 }
 
 static struct msc_hope hope_in(struct msc_auto *a, const struct msc_front_box *box,
@@ -220,7 +233,7 @@ static double choose_by_gain(struct msc_auto *a, struct msc_hope *hope, uint32_t
     for (size_t i = 0; i < a->n_hopes; i++) {
         const uint32_t *candidate = a->hopes + i * n_tasks;
         size_t most = 0;
-        double gain = msc_auto_is_unseen(a, candidate) ? expected_gain(a, candidate, &most) : 0.0;
+        double gain = msc_auto_is_unseen(a, candidate) ? expected_gain(a, i, &most) : 0.0;
         if (gain > greatest) {
             greatest = gain;
             box = most;
