@@ -5,18 +5,22 @@
 #include <math.h>
 #include <string.h>
 
-// The number of boxes in which a plan is searched; fewer in a space of many choices.
+// Searches and draws take more time if there are more choices than MANY_ENTRIES, so fewer are made.
+#define MANY_ENTRIES 150
+// The number of boxes in which a plan is searched.
 #define PLAN_BOXES 6
-#define PLAN_BOXES_MANY 2
+#define PLAN_BOXES_OF_MANY 3
 // Draws of the models in which candidates for hopes are searched, each in SEARCHES boxes. The first
-// draw is the mean, the others have rising temperatures. A draw takes more time if there are many
-// choices, so there are fewer draws.
+// draw is the mean, the others have rising temperatures.
 #define DRAWS 6
 #define DRAWS_OF_MANY 3
-#define MANY_ENTRIES 150
 #define SEARCHES (MSC_AUTO_HOPES / DRAWS)
 #define LEAST_TEMPERATURE 0.8
 #define HIGHEST_TEMPERATURE 2.0
+
+static bool has_many_entries(const struct msc_auto *a) {
+    return a->sampler.bounds.n_entries > MANY_ENTRIES;
+}
 
 // ---- Search -----------------------------------------------------------------------------------
 
@@ -136,7 +140,7 @@ static void try_box(struct msc_auto *a, enum start from, uint32_t choices[], dou
 
 bool msc_auto_front_plan(struct msc_auto *a, double temperature, struct msc_proposal *out) {
     size_t n_tasks = a->sampler.bounds.space->n_tasks;
-    bool is_large = a->sampler.bounds.n_entries > MSC_AUTO_MANY_ENTRIES;
+    int n_boxes = has_many_entries(a) ? PLAN_BOXES_OF_MANY : PLAN_BOXES;
     double best = -1.0;
     if (!msc_auto_front_draw(&a->front, a->sampler.rng)) {
         return false;
@@ -145,7 +149,7 @@ bool msc_auto_front_plan(struct msc_auto *a, double temperature, struct msc_prop
     bool is_anywhere =
         msc_auto_is_opening(a) || msc_auto_looks_additive(a) || a->radius >= (double)n_tasks;
     a->search.max_changed = is_anywhere ? SIZE_MAX : (size_t)a->radius;
-    for (int i = 0; i < (is_large ? PLAN_BOXES_MANY : PLAN_BOXES); i++) {
+    for (int i = 0; i < n_boxes; i++) {
         try_box(a, (enum start)(i % (is_anywhere ? STARTS : FROM_RELAXED)), out->choices, &best);
     }
     if (best < 0.0) {
@@ -162,7 +166,7 @@ bool msc_auto_front_plan(struct msc_auto *a, double temperature, struct msc_prop
 // Collects the unseen points at which searches in draws of the models end.
 static void gather(struct msc_auto *a) {
     size_t n_tasks = a->sampler.bounds.space->n_tasks;
-    int n_draws = a->sampler.bounds.n_entries > MANY_ENTRIES ? DRAWS_OF_MANY : DRAWS;
+    int n_draws = has_many_entries(a) ? DRAWS_OF_MANY : DRAWS;
     double step = (HIGHEST_TEMPERATURE - LEAST_TEMPERATURE) / (n_draws - 2);
     a->n_hopes = 0;
     for (int i = 0; i < n_draws; i++) {
