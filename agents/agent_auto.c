@@ -29,9 +29,11 @@
 // proportion to their recent success (probability matching: Goldberg 1990). The share of hopes is
 // fixed: if choices interact, few hopes succeed, but the model learns from all of them.
 //
-// One model is fitted to the objective, and one to each bounded metric that needs a run. With
-// several objectives, or if the most expensive plan cannot be measured, the agent proposes only
-// children. The agent does not know the number of trials.
+// One model is fitted to each objective and each bounded metric that needs a run. If the most
+// expensive plan cannot be measured, the agent proposes only children. With several objectives,
+// plans and hopes extend the front (agents/auto_front.h); the agent proposes only children if no
+// objective is measured, or if there are too many bounds. The agent does not know the number of
+// trials.
 #include "agents/auto.h"
 
 #include "agents/agent_internal.h"
