@@ -13,9 +13,6 @@ the reference point add nothing.
 The true fronts come from enumeration or, for sums and chains of integer costs, from dynamic
 programming over the cost.
 """
-import json
-import os
-
 import numpy
 
 import quality
@@ -73,7 +70,7 @@ class Front:
     in the order of the objectives; `bound` is (function, name, limit) or None.
     """
     def __init__(self, name, group, counts, table, columns, bound=None):
-        self.name, self.group, self.counts = f"{name}", group, counts
+        self.name, self.group, self.counts = name, group, counts
         self.table, self.columns, self.bound = table, columns, bound
 
     def values(self, points):
@@ -286,26 +283,19 @@ def make_all(seeds):
     return [kind(seed) for seed in seeds for kind in KINDS]
 
 
-def write(problem, folder):
-    """Writes the table and NAME.problem.json, with the true hypervolume, unless they exist."""
-    path = os.path.join(folder, problem.name + ".problem.json")
-    if os.path.exists(path):
-        with open(path) as file:
-            if json.load(file).get("version") == VERSION:
-                return path
-    os.makedirs(folder, exist_ok=True)
-    with open(os.path.join(folder, problem.name + ".json"), "w") as file:
-        json.dump(problem.table, file)
+def describe(problem):
+    """Environment, reference point and hypervolume of the true front of a problem."""
     corner = problem.corner()
     env = {"type": "table", "file": problem.name + ".json", "objectives": list(problem.columns)}
     if problem.bound:
         env["bounds"] = {problem.bound[1]: {"max": problem.bound[2]}}
-    about = {"name": problem.name, "group": problem.group, "version": VERSION, "env": env,
-             "corner": corner.tolist(), "hypervolume": hypervolume(problem.true_front(), corner)}
-    with open(path + ".part", "w") as file:
-        json.dump(about, file, indent=1)
-    os.replace(path + ".part", path)
-    return path
+    return {"env": env, "corner": corner.tolist(),
+            "hypervolume": hypervolume(problem.true_front(), corner)}
+
+
+def write(problem, folder):
+    return quality_problems.write_with(problem, folder, VERSION, problem.table,
+                                       lambda: describe(problem))
 
 
 # ---- Searches -------------------------------------------------------------------------------------
