@@ -8,9 +8,9 @@ Networks are fashion, and resnet, torchvision's resnet18 with a quarter of its c
 convolution for images of 28x28. resnet is trained on the first 20,000 images. Both are first trained
 as floats, once. Then half of the channels of every group are removed. Activations have 8 bits, weights
 8 or 4 (with 8 for the first and the last layer), and two epochs train the result (docs/training.md);
-weights of 4 bits are quantised from the second epoch on. A last plan of fashion has the searched bits, 4 or 8, under a bound of operations;
-three epochs of 20,000 images train it with the float network as the only teacher, and refine="torch"
-trains it on 2048 images without labels. Each seed draws other calibration images and another order of
+weights of 4 bits are quantised from the second epoch on. A last plan of fashion has the searched bits,
+4 or 8, under a bound of operations; three epochs of 20,000 images train it with the float network as
+the only teacher, and refine="torch" trains it on 2048 images without labels. Each seed draws other calibration images and another order of
 training. --peers adds torch-pruning and the QAT of torchao and NNCF with the same epochs
 (peers/qat.py). Seconds are processor time, of training only.
 
