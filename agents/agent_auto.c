@@ -241,6 +241,9 @@ static void learn(struct msc_auto *a) {
         return;
     }
     a->is_ready = true;
+    if (a->has_objective_part) {
+        msc_auto_choose_link(a);
+    }
     for (size_t i = 0; i < a->n_parts; i++) {
         struct msc_auto_part *part = &a->parts[i];
         a->is_ready = msc_sensitivity_guess(&part->sensitivity) && a->is_ready;

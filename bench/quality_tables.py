@@ -68,13 +68,13 @@ def saturating(seed, kind, share=0.5):
     """Ten tasks of three choices, or eight of four (odd seeds)."""
     random = numpy.random.default_rng(8000 + seed)
     n_tasks, n_choices = (10, 3) if seed % 2 == 0 else (8, 4)
-    sensitivity = numpy.exp(random.normal(0, 1, n_tasks))
+    sensitivity = numpy.exp(random.normal(0, .6, n_tasks))
     sizes = numpy.exp(random.normal(0, 1, n_tasks))
     steps = random.uniform(2.5, 6, (n_tasks, n_choices - 1))
     alone = [numpy.concatenate([[0], s * numpy.cumprod(row) / numpy.prod(row)])
              for s, row in zip(sensitivity, steps)]
-    scale = numpy.exp(random.uniform(numpy.log(8), numpy.log(200))) if kind == "log" else \
-        random.uniform(2, 10)
+    scale = numpy.exp(random.uniform(numpy.log(30), numpy.log(2000))) if kind == "log" else \
+        random.uniform(5, 25)
     tasks = {f"task_{t}": [str(n_choices - c) for c in range(n_choices)] for t in range(n_tasks)}
     total = sum(row[-1] for row in alone)
     points = numpy.stack(numpy.unravel_index(numpy.arange(n_choices ** n_tasks),
