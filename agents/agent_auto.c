@@ -504,7 +504,7 @@ const struct msc_agent_def msc_agent_auto = {
     .name = "auto",
     .summary =
         "models the losses of choices and of pairs of choices; proposes the most promising points",
-    .version = 1,
+    .version = 2,
     .state_size = sizeof(struct msc_auto),
     .params = auto_params,
     .init = auto_init,

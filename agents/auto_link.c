@@ -5,7 +5,7 @@
 #include <math.h>
 
 // By how much the logarithm of the evidence for a link must exceed that for none.
-#define CLEAR 3.0
+#define CLEAR 8.0
 // The link is chosen while there are few points, and again when their number has grown by a factor.
 #define LEAST_POINTS 2
 #define MOST_POINTS 96
