@@ -61,7 +61,7 @@
 // Share of near points among the proposals if the base cannot be measured, and if it can but at
 // least MANY_FAILED points failed and less than FEW_MEASURED of all points were measured.
 #define NEAR_CHANCE 0.9
-#define NEAR_CHANCE_WITH_BASE 0.5
+#define NEAR_CHANCE_WITH_BASE 0.4
 #define MANY_FAILED 4
 #define FEW_MEASURED 0.9
 // A population of at most this many members keeps the order of observation. Searches for a plan

@@ -8,7 +8,7 @@
 #define CLEAR 8.0
 // The link is chosen while there are few points, and again when their number has grown by a factor.
 #define LEAST_POINTS 2
-#define MOST_POINTS 96
+#define MOST_POINTS 48
 #define CHOOSE_AGAIN 1.25
 
 // Kinds, and s relative to the greatest loss above the base's.

@@ -1,26 +1,32 @@
+#!/usr/bin/env python3
 """Search problems whose points are all listed, as rows for the environment `table` (docs/table.md).
 
-    quality_tables.py saturating|tuning|measured SEED…    prints what they are like
+    quality_tables.py measure FOLDER            makes the problem `product`, with the compiler cc
+    quality_tables.py cache FILE.json FOLDER    makes a problem of a cache file of Kernel Tuner
 
-Three kinds:
+quality.py uses two kinds by itself:
 
-  saturating   losses log(1 + x) and 1 - exp(-x) of a sum x over tasks: small where the loss of each
-               task alone is small, almost equal where it is not. One cost adds up and has an upper
-               bound, as in quality_problems.py.
+  saturating   losses log(1 + x) and 1 - exp(-x) of a sum x over tasks: each task alone counts
+               almost as much as all together. One cost adds up and has an upper bound, as in
+               quality_problems.py.
   tuning       the time of a tiled GPU kernel by a model of occupancy, traffic and waves, with 2 %
                of noise. Points that exceed the threads, registers or shared memory of the device,
-               or whose vectors do not divide the tile, fail: a third to two thirds of all.
-  measured     the time of a blocked matrix product in C, compiled and run here for every point
-               (peers/tuned_product.c). Points that break the kernel's constraints do not compile.
+               or whose vectors do not divide the tile, fail: about seven of ten.
+
+`measure` compiles and runs tuned_product.c for every point, in some minutes; points that break its
+constraints do not compile. `cache` reads measured times of a GPU kernel; points that the file lacks
+or lists as errors fail. Give the files that they write to quality.py.
 
 Random numbers come from numpy.random.default_rng(seed), in the order of the code, so changing this
-order changes a problem. The regret of a point is that of quality_problems.py. In tables that fail,
-the reference is the median of all points that can be measured.
+order changes a problem. The regret of a point is that of quality_problems.py, except that the
+reference is the median of all points that can be measured and meet the bound.
 """
 import csv
-import itertools
 import json
 import os
+import subprocess
+import sys
+import tempfile
 
 import numpy
 
@@ -133,6 +139,50 @@ def tuning(seed):
                       tuple(slice(None, None, -1) for _ in tasks)].ravel())
 
 
+# ---- Measured tables ---------------------------------------------------------------------------
+
+PRODUCT = {"BLOCK_I": [120, 48, 24, 8], "BLOCK_J": [240, 80, 48, 16], "BLOCK_K": [240, 120, 60, 30],
+           "ROWS": [8, 4, 2, 1], "COLUMNS": [16, 8, 4], "UNROLL": [4, 1], "PACKED": [1, 0]}
+
+
+def measure():
+    """The time of each variant of tuned_product.c on this machine."""
+    source = os.path.join(os.path.dirname(os.path.abspath(__file__)), "tuned_product.c")
+    points = numpy.stack(numpy.unravel_index(numpy.arange(int(numpy.prod(
+        [len(v) for v in PRODUCT.values()]))), [len(v) for v in PRODUCT.values()]), axis=1)
+    values = numpy.full(len(points), numpy.nan)
+    with tempfile.TemporaryDirectory() as folder:
+        program = os.path.join(folder, "product")
+        for i, point in enumerate(points):
+            flags = [f"-D{name}={labels[c]}"
+                     for (name, labels), c in zip(PRODUCT.items(), point)]
+            built = subprocess.run(["cc", "-O2", "-march=native", "-ftree-vectorize", *flags, source,
+                                    "-o", program], capture_output=True)
+            if built.returncode == 0:
+                values[i] = float(subprocess.run([program], check=True, capture_output=True).stdout)
+    return Listed("product", "measured", {name: [str(v) for v in labels]
+                                          for name, labels in PRODUCT.items()}, values)
+
+
+def from_cache(path):
+    """A problem of a cache file of Kernel Tuner: its time is what is minimised."""
+    with open(path) as file:
+        cache = json.load(file)
+    names = cache["tune_params_keys"]
+    times = {tuple(str(line[name]) for name in names): line["time"]
+             for line in cache["cache"].values()}
+    labels = [list(dict.fromkeys(point[t] for point in times)) for t in range(len(names))]
+    used = [t for t in range(len(names)) if len(labels[t]) > 1]
+    shape = [len(labels[t]) for t in used]
+    values = numpy.full(int(numpy.prod(shape)), numpy.nan)
+    for point, time in times.items():
+        if isinstance(time, (int, float)) and 0 < time < 1e19:
+            place = [labels[t].index(point[t]) for t in used]
+            values[numpy.ravel_multi_index(place, shape)] = time
+    name = os.path.basename(path).removesuffix(".json").replace(" ", "_")
+    return Listed(name, "tuned kernels", {names[t]: labels[t] for t in used}, values)
+
+
 def make_all(seeds):
     """All problems of these seeds."""
     return [make(seed) for seed in seeds for make in
@@ -161,3 +211,17 @@ def write(problem, folder):
         json.dump(about, file, indent=1)
     os.replace(path + ".part", path)
     return path
+
+
+def main():
+    words = sys.argv[1:]
+    if words[:1] == ["measure"] and len(words) == 2:
+        print(write(measure(), words[1]))
+    elif words[:1] == ["cache"] and len(words) == 3:
+        print(write(from_cache(words[1]), words[2]))
+    else:
+        sys.exit(__doc__)
+
+
+if __name__ == "__main__":
+    main()
