@@ -29,9 +29,17 @@
 // proportion to their recent success (probability matching: Goldberg 1990). The share of hopes is
 // fixed: if choices interact, few hopes succeed, but the model learns from all of them.
 //
-// One model is fitted to the objective, and one to each bounded metric that needs a run. With
-// several objectives, or if the most expensive plan cannot be measured, the agent proposes only
-// children. The agent does not know the number of trials.
+// One model is fitted to the objective, and one to each bounded metric that needs a run. Where
+// losses saturate, the objective's model is of a transform of the loss (agents/link.h). With several
+// objectives, the agent proposes only children.
+//
+// Until the most expensive plan was tried, nothing else is proposed in the round that tries it. If
+// it cannot be measured, there are no probes and plans: a model without a base proposes near points
+// (auto_near.c), weighted by their chance of being measured (agents/chance.h). If it can be
+// measured but many points cannot, near points have a share of the proposals. With bounds on
+// measured metrics, children take the place of near points.
+//
+// The agent does not know the number of trials.
 #include "agents/auto.h"
 
 #include "agents/agent_internal.h"
@@ -307,7 +315,7 @@ static void judge(struct msc_auto *a, const uint32_t choices[], const struct msc
 
 // ---- Ask and tell -----------------------------------------------------------------------------
 
-// Turns: P is a probe, C a child, H a hope. 0, 3, 6 and A are plans of temperature 0, 0.3, 0.6 and
+// Turns: N is a near point, P is a probe, C a child, H a hope. 0, 3, 6 and A are plans of temperature 0, 0.3, 0.6 and
 // 1.
 static const char opening_turns[] = "PP0PP3PP0PP3PP0P";
 static const char additive_turns[] = "PPP0PPPPPPP0PPPP";
