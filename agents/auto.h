@@ -5,6 +5,7 @@
 #define MSC_AGENTS_AUTO_H
 
 #include "agents/agent.h"
+#include "agents/auto_front.h"
 #include "agents/chance.h"
 #include "agents/knapsack.h"
 #include "agents/near_model.h"
@@ -39,6 +40,7 @@ enum msc_auto_kind {
 // sign * value.
 struct msc_auto_part {
     int metric;
+    int objective; // index of the objective in the goal; -1: a bounded metric
     double sign;
     double max; // bound on sign * value; +inf for an objective
     struct msc_sensitivity sensitivity;
@@ -67,6 +69,7 @@ struct msc_auto {
     size_t n_parts; // parts[0] is for the objective if the objective needs a run
     bool has_objective_part;
     struct msc_auto_part parts[1 + MSC_MAX_BOUNDS];
+    struct msc_auto_front front; // several objectives
     struct msc_plan_search search;
     struct msc_knapsack knapsack;
     struct msc_chance chance;
@@ -79,7 +82,7 @@ struct msc_auto {
     uint32_t *plan;          // [n_tasks], the best plan by the model's mean
     uint32_t *found, *start; // [n_tasks], scratch of searches for a plan
     uint32_t *hopes;         // [MSC_AUTO_HOPES, n_tasks], candidates for hopes
-    // [MSC_AUTO_HOPES], cached standard deviations of these candidates
+    // [n_parts, MSC_AUTO_HOPES], cached standard deviations of these candidates
     struct msc_pair_spread *spreads;
     size_t n_hopes;
     bool *is_known; // [n_entries], scratch of a fit: the isolated loss was measured

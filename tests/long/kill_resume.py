@@ -50,6 +50,9 @@ PARALLEL = 4
 RACED = {"race": True, "parallel": 8}
 AGENTS = {  # changes to the example: agent, batch, keys of the search
     "auto": ({"type": "auto"}, 64, {}),
+    "auto with two objectives": (
+        {"type": "auto"}, 64, {"env": {"choices": [{"bits": bits} for bits in (8, 6, 4)],
+                                       "objectives": ["distill_loss", "size_bytes"]}}),
     "evolutionary": ({"type": "evolutionary"}, 64, {}),
     "per_task": ({"type": "grid_search"}, 64, {}),
     "full": ({"type": "grid_search", "mode": "full"}, 64, {}),
