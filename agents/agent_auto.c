@@ -29,11 +29,18 @@
 // proportion to their recent success (probability matching: Goldberg 1990). The share of hopes is
 // fixed: if choices interact, few hopes succeed, but the model learns from all of them.
 //
-// One model is fitted to each objective and each bounded metric that needs a run. If the most
-// expensive plan cannot be measured, the agent proposes only children. With several objectives,
-// plans and hopes extend the front (agents/auto_front.h); the agent proposes only children if no
-// objective is measured, or if there are too many bounds. The agent does not know the number of
-// trials.
+// One model is fitted to each objective and each bounded metric that needs a run. Where losses
+// saturate, the model of a single objective is of a transform of the loss (agents/link.h). With
+// several objectives, plans and hopes extend the front (agents/auto_front.h); the agent proposes
+// only children if no objective is measured, or if there are too many bounds.
+//
+// Until the most expensive plan was tried, nothing else is proposed in the round that tries it. If
+// it cannot be measured, there are no probes and plans: a model without a base proposes near points
+// (auto_near.c), weighted by their chance of being measured (agents/chance.h). If it can be
+// measured but many points cannot, near points have a share of the proposals. With several
+// objectives or bounds on measured metrics, children take the place of near points.
+//
+// The agent does not know the number of trials.
 #include "agents/auto.h"
 
 #include "agents/agent_internal.h"
@@ -60,6 +67,12 @@
 // Share of hopes among the proposals in a space of few tasks, and of many.
 #define HOPE_CHANCE 0.85
 #define HOPE_CHANCE_MANY 0.5
+// Share of near points among the proposals if the base cannot be measured, and if it can but at
+// least MANY_FAILED points failed and less than FEW_MEASURED of all points were measured.
+#define NEAR_CHANCE 0.9
+#define NEAR_CHANCE_WITH_BASE 0.4
+#define MANY_FAILED 4
+#define FEW_MEASURED 0.9
 // A population of at most this many members keeps the order of observation. Searches for a plan
 // then start at the first member, which is usually the most expensive plan. While little is known,
 // this start finds better plans than a start at the best member.
@@ -198,6 +211,7 @@ static enum msc_status auto_init(struct msc_agent *agent) {
     MSC_TRY(msc_knapsack_init(&a->knapsack, arena, &a->sampler.bounds));
     msc_knapsack_count_time(&a->knapsack);
     MSC_TRY(add_plans(agent, a));
+    MSC_TRY(msc_auto_near_init(a, arena));
     a->search.weights = a->weights;
     a->search.model = a->has_objective_part ? &a->parts[0].model : NULL;
     for (size_t i = a->has_objective_part; i < a->n_parts && !a->front.is_used; i++) {
@@ -252,6 +266,9 @@ static void learn(struct msc_auto *a) {
         return;
     }
     a->is_ready = true;
+    if (a->has_objective_part) {
+        msc_auto_choose_link(a);
+    }
     for (size_t i = 0; i < a->n_parts; i++) {
         struct msc_auto_part *part = &a->parts[i];
         a->is_ready = msc_sensitivity_guess(&part->sensitivity) && a->is_ready;
@@ -323,7 +340,7 @@ static void judge(struct msc_auto *a, const uint32_t choices[], const struct msc
 
 // ---- Ask and tell -----------------------------------------------------------------------------
 
-// Turns: P is a probe, C a child, H a hope. 0, 3, 6 and A are plans of temperature 0, 0.3, 0.6 and
+// Turns: N is a near point, P is a probe, C a child, H a hope. 0, 3, 6 and A are plans of temperature 0, 0.3, 0.6 and
 // 1.
 static const char opening_turns[] = "PP0PP3PP0PP3PP0P";
 static const char additive_turns[] = "PPP0PPPPPPP0PPPP";
@@ -350,6 +367,16 @@ static char usual_turn(struct msc_auto *a) {
                                                                     : 'C';
 }
 
+// Whether a near point is next: mostly, if the base cannot be measured; sometimes, if many other
+// points cannot.
+static bool wants_near(struct msc_auto *a) {
+    bool is_frequent =
+        a->chance.n_failed >= MANY_FAILED && msc_chance_share(&a->chance) < FEW_MEASURED;
+    bool is_possible = a->has_objective_part && a->n_parts == 1 && (a->base_fails || is_frequent);
+    return is_possible &&
+           msc_rng_double(a->sampler.rng) < (a->base_fails ? NEAR_CHANCE : NEAR_CHANCE_WITH_BASE);
+}
+
 static char next_turn(struct msc_auto *a) {
     size_t turn = (size_t)(a->turn++ % TURNS);
     if (a->n_parts == 0) {
@@ -357,6 +384,12 @@ static char next_turn(struct msc_auto *a) {
     }
     if (a->is_assembled) {
         return '0';
+    }
+    if (wants_near(a)) {
+        return 'N';
+    }
+    if (a->base_fails) {
+        return 'C';
     }
     bool is_additive = a->n_probes_left > 0 && msc_auto_looks_additive(a);
     if (!msc_auto_is_opening(a) && !is_additive) {
@@ -373,6 +406,9 @@ static char next_turn(struct msc_auto *a) {
 static bool propose(struct msc_auto *a, char turn, struct msc_proposal *out) {
     if (a->n_parts == 0 || turn == 'C') {
         return false;
+    }
+    if (turn == 'N') {
+        return msc_auto_near(a, out);
     }
     if (turn == 'P') {
         return msc_auto_probe(a, out);
@@ -396,7 +432,16 @@ static bool propose(struct msc_auto *a, char turn, struct msc_proposal *out) {
 }
 
 static const char *origin_of(char turn) {
-    return turn == 'P' ? "probe" : turn == 'H' ? "hope" : turn == '0' ? "mean" : "draw";
+    return turn == 'P'   ? "probe"
+           : turn == 'N' ? "near"
+           : turn == 'H' ? "hope"
+           : turn == '0' ? "mean"
+                         : "draw";
+}
+
+static bool is_base(const struct msc_auto *a, const uint32_t choices[]) {
+    const struct msc_exact_bounds *bounds = &a->sampler.bounds;
+    return memcmp(choices, bounds->most_expensive, bounds->space->n_tasks * sizeof *choices) == 0;
 }
 
 static enum msc_status auto_ask(struct msc_agent *agent, struct msc_proposal out[], size_t max,
@@ -424,6 +469,9 @@ static enum msc_status auto_ask(struct msc_agent *agent, struct msc_proposal out
         }
         a->is_done = !is_found;
         *n += is_found;
+        if (is_found && is_base(a, out[*n - 1].choices) && out[*n - 1].probe) {
+            break; // what to propose next depends on whether the base can be measured
+        }
     }
     return MSC_OK;
 }
@@ -435,6 +483,21 @@ static void tell_part(struct msc_auto_part *part, const uint32_t choices[], doub
     if (!is_alone && !isnan(value)) {
         msc_pair_model_tell_estimate(&part->model, choices, value,
                                      is_estimate ? ESTIMATE_ERROR : 0.0);
+    }
+}
+
+// Learns whether the point can be measured, and its value if it can.
+static void tell_near(struct msc_auto *a, const uint32_t choices[],
+                      const struct msc_outcome *learnt, double value) {
+    bool is_failed = learnt->state == MSC_TRIAL_FAILED && learnt->cause != MSC_CAUSE_ENVIRONMENT;
+    if (is_failed || !isnan(value)) {
+        msc_chance_tell(&a->chance, choices, !is_failed);
+    }
+    if (is_base(a, choices)) {
+        a->base_fails = is_failed;
+    }
+    if (!isnan(value) && msc_exact_bounds_hold(&a->sampler.bounds, choices)) {
+        msc_near_model_tell(&a->near.model, choices, value);
     }
 }
 
@@ -462,6 +525,9 @@ static enum msc_status auto_tell(struct msc_agent *agent, const struct msc_trial
         }
         double value = (is_usable || is_estimate) && isfinite(measured) ? measured : NAN;
         tell_part(part, choices, value, is_estimate);
+        if (is_objective && i == 0) {
+            tell_near(a, choices, &learnt, value);
+        }
     }
     a->n_told++;
     return MSC_OK;
@@ -482,7 +548,7 @@ const struct msc_agent_def msc_agent_auto = {
     .name = "auto",
     .summary =
         "models the losses of choices and of pairs of choices; proposes the most promising points",
-    .version = 1,
+    .version = 2,
     .state_size = sizeof(struct msc_auto),
     .params = auto_params,
     .init = auto_init,

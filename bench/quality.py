@@ -6,8 +6,9 @@
                [--luck OTHER.csv]
 
 --seeds 10 means 0 to 9, and 100:110 means 100 to 109. Without files, the problems are those of
-quality_problems.py, which are written to --folder. Your own file has {"name", "group", "env",
-"optimum", "reference"}, where paths in the environment are relative to the file.
+quality_problems.py and quality_tables.py, which are written to --folder. Your own file has
+{"name", "group", "env", "optimum", "reference"}, where paths in the environment are relative to
+the file.
 
 Regret is (loss - optimum) / (reference - optimum), cut to 0 to 1: 0 is the optimum, 1 the median of
 random feasible points. The loss is that of the best feasible trial among the first N evaluated ones.
@@ -38,6 +39,7 @@ import tempfile
 import time
 
 import quality_problems
+import quality_tables
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 PEERS = os.path.join(HERE, "peers")
@@ -269,7 +271,11 @@ def make_problems(options):
     made = [p for p in quality_problems.make_all(options.problem_seeds, options.shares)
             if any(word in p.group for word in options.groups)]
     made.sort(key=lambda p: p.group)
-    return [read_problem(quality_problems.write(p, options.folder)) for p in made]
+    listed = [p for p in quality_tables.make_all(options.problem_seeds)
+              if any(word in p.group for word in options.groups)]
+    listed.sort(key=lambda p: p.group)
+    return [read_problem(quality_problems.write(p, options.folder)) for p in made] + \
+        [read_problem(quality_tables.write(p, options.folder)) for p in listed]
 
 
 def choose_agents(options):
