@@ -1,4 +1,4 @@
-// Rejects plans that float tensors slow down, and plans slower than the float model if there is a
+// Rejects plans that float tensors or dynamic activations slow down, and plans slower than the float model if there is a
 // quicker one. Each end of a float section needs a conversion, so a
 // single float tensor may cost more time than integer arithmetic saves. Times are measured in the
 // runtime if it is available; otherwise they are predicted.
@@ -21,11 +21,16 @@ bool msc_quick__is_quick_enough(double ratio, double all_bytes) {
 
 // ---- The runtime ------------------------------------------------------------------------------
 
-// Picks the plans to measure: the plans from the best one to the first one without float tensors,
+// True if all tensors are bytes whose scales are known.
+static bool is_all_bytes(const struct msc_quick_plan *plan) {
+    return plan->n_float == 0 && !plan->is_dynamic;
+}
+
+// Picks the plans to measure: the plans from the best one to the first one of bytes everywhere,
 // then plans that are added to be quicker. *n_ranked is the number of the former.
 static size_t pick_plans(size_t picked[], size_t *n_ranked, const struct msc_quick *q) {
     size_t n = 0;
-    for (size_t i = 0; i < q->n && (n == 0 || q->plans[picked[n - 1]].n_float > 0); i++) {
+    for (size_t i = 0; i < q->n && (n == 0 || !is_all_bytes(&q->plans[picked[n - 1]])); i++) {
         picked[n++] = i;
     }
     *n_ranked = n;
