@@ -49,7 +49,7 @@ static const struct rate of_integers[] = {
 };
 static const struct rate of_quantising = {1000, 0, 0.25, 0}, of_dequantising = {1500, 0, 0.3, 0};
 // A product that quantises its activation dynamically, and finding the scale of an activation.
-static const struct rate of_dynamic = {2000, 1 / 150.0, 0.1, 0}, of_finding = {1000, 0, 0.35, 0};
+static const struct rate of_dynamic = {2000, 1 / 150.0, 0.1, 0}, of_finding = {500, 0, 0.25, 0};
 
 // Float convolutions compute this many channels at once; missing channels are padded.
 enum { CHANNELS_AT_ONCE = 16 };

@@ -94,6 +94,18 @@ static enum msc_status add_last(struct msc_onnx_joint *j, const char *op_type, c
     return msc_onnx__add_node(&j->node, j->e, op_type, name, inputs, 2, &output, 1);
 }
 
+// True if the weight is stored with zero points of 0, which MatMulInteger takes if there are none.
+static bool is_symmetric(const struct msc_onnx_export *e, const struct msc_joint *j) {
+    const struct msc_target *target = e->options->sites->scheme.target;
+    const struct msc_quant *q = &msc_onnx__byte_edit(e, j->id, WEIGHT)->quant;
+    for (int32_t c = 0; c < q->n; c++) {
+        if (q->zero_points[c] != 0) {
+            return false;
+        }
+    }
+    return q->low < 0 && (target == NULL || !target->stores_unsigned || q->bits != 8);
+}
+
 static enum msc_status write_product(struct msc_onnx_joint *j, const char *const x[3],
                                      const char *const w[3]) {
     const char *factors[4] = {x[0], w[0], x[2], w[2]}, *scales[2] = {x[1], w[1]};
@@ -114,13 +126,14 @@ static enum msc_status write_product(struct msc_onnx_joint *j, const char *const
 }
 
 enum msc_status msc_onnx__form_dynamic(bool *is_written, struct msc_onnx_joint *j) {
-    const char *x[3], *w[3];
+    const char *x[3], *w[3] = {NULL};
     bool has_x = false, has_w = false;
     if (!msc_onnx__is_dynamic_product(j->e, j->joint)) {
         return MSC_OK;
     }
     MSC_TRY(find_parts(&has_w, w, j, WEIGHT));
     MSC_TRY(has_w ? find_parts(&has_x, x, j, DATA) : MSC_OK);
+    w[2] = has_w && is_symmetric(j->e, j->joint) ? "" : w[2];
     *is_written = has_x;
     return *is_written ? write_product(j, x, w) : MSC_OK;
 }
