@@ -84,6 +84,8 @@ bool msc_onnx__is_dynamic_product(const struct msc_onnx_export *e, const struct 
 // Replaces *value, which holds the tensor, by its dynamically quantised value.
 enum msc_status msc_onnx__quantize_dynamically(const char **value, struct msc_onnx_export *e,
                                                int32_t tensor);
+// True if the joint takes rows of a table that is stored as integers, which products may read, too.
+bool msc_onnx__takes_integers(const struct msc_onnx_export *e, const struct msc_joint *j);
 // True if a float consumer reads the constant, so that it should become float at load.
 bool msc_onnx__is_folded(const struct msc_onnx_export *e, int32_t constant);
 // Finds the tail (graph/tail.h) that ends in the tensor, if the pair after the tensor replaces the

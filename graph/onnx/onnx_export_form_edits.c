@@ -111,6 +111,9 @@ bool msc_onnx__is_folded(const struct msc_onnx_export *e, int32_t constant) {
         }
         const struct msc_joint *j = msc_graph_joint(e->graph, slot->joint);
         bool is_dynamic = slot->kind == MSC_SITE_WEIGHT && msc_onnx__is_dynamic_product(e, j);
+        if (msc_onnx__takes_integers(e, j)) {
+            continue;
+        }
         if ((!msc_onnx__computes_integers(e, j) && !is_dynamic) || adds_floats(e->graph, slot)) {
             return true;
         }
