@@ -6,6 +6,9 @@
 
 // The least gain of changing a single activation, as a fraction of the loss.
 #define LEAST_GAIN 0.002
+// The greatest factor on bit operations if the other activations are float. A float product counts 16
+// times as much as one of bytes, so less than half of the products are then float.
+#define MOST_COST 8
 
 bool msc_quick__takes_dynamic(const struct msc_quick *q, size_t task) {
     const struct msc_space *space = msc_quick__space(q);
@@ -34,6 +37,13 @@ static void count(const struct msc_quick *q, struct msc_quick_plan *plan) {
     }
 }
 
+// The other activations are float only if few products read them, as in attention, and not as in a
+// network of convolutions.
+static bool is_light(const struct msc_quick *q, const uint32_t point[], const uint32_t beside[]) {
+    const struct msc_cost *cost = msc_space_find_cost(msc_quick__space(q), "bit_ops");
+    return !cost || msc_cost_value(cost, point) <= MOST_COST * msc_cost_value(cost, beside);
+}
+
 enum msc_status msc_quick__add_dynamic(struct msc_quick *q) {
     const struct msc_space *space = msc_quick__space(q);
     const struct msc_quick_plan best = q->plans[0];
@@ -49,7 +59,8 @@ enum msc_status msc_quick__add_dynamic(struct msc_quick *q) {
             }
         }
         count(q, plan);
-        q->n += plan->is_dynamic && !msc_quick__is_known(q, plan->choices);
+        q->n += plan->is_dynamic && !msc_quick__is_known(q, plan->choices) &&
+                is_light(q, plan->choices, best.choices);
     }
     return MSC_OK;
 }
@@ -102,7 +113,7 @@ enum msc_status msc_quick__mix_dynamic(struct msc_quick *q) {
         n = fill_points(q, choices, points, tasks);
     }
     if (n > 1) {
-        status = msc_quick__measure_some(losses, q, points, n);
+        status = msc_quick__measure_some(losses, q, points, n, false);
         status = status == MSC_OK ? msc_quick__begin_plan(&plan, q, &q->plans[0]) : status;
     }
     for (size_t i = 1; status == MSC_OK && i < n; i++) {

@@ -32,10 +32,10 @@ static void tell_gain(void *payload, size_t n_done, size_t n) {
 }
 
 enum msc_status msc_quick__measure_some(double losses[], struct msc_quick *q,
-                                        const uint32_t *const points[], size_t n) {
+                                        const uint32_t *const points[], size_t n, bool is_told) {
     const struct msc_quantize_losses_of some = {.samples = MSC_QUANTIZE_CALIBRATION,
                                                 .n_most = q->effort->n_gain_samples,
-                                                .done = tell_gain,
+                                                .done = is_told ? tell_gain : NULL,
                                                 .payload = q};
     return msc_quantize_measure_losses(losses, q->session.env, &some, points, n);
 }
@@ -60,7 +60,7 @@ static enum msc_status measure_gains(struct msc_quick *q, struct gain gains[]) {
         points[i] = point;
     }
     if (status == MSC_OK) {
-        status = msc_quick__measure_some(losses, q, points, n);
+        status = msc_quick__measure_some(losses, q, points, n, true);
     }
     for (size_t i = 1; status == MSC_OK && i < n; i++) {
         double value = losses[0] > 0.0 ? (losses[0] - losses[i]) / losses[0] : 0.0;

@@ -116,9 +116,9 @@ enum msc_status msc_quick__mix_dynamic(struct msc_quick *q);
 struct msc_quick_plan *msc_quick__find_plain(const struct msc_quick *q);
 
 // floats.c: losses of points on the few samples that are enough to rank tensors; points[0] is the
-// best plan.
+// best plan. `is_told`: the progress is that of the stage GAINS.
 enum msc_status msc_quick__measure_some(double losses[], struct msc_quick *q,
-                                        const uint32_t *const points[], size_t n);
+                                        const uint32_t *const points[], size_t n, bool is_told);
 
 // effort.c: the effort of a name, or the default one for NULL. MSC_E_INVALID: there is none.
 enum msc_status msc_quick__find_effort(const struct msc_quick_effort **out, const char *name);
