@@ -38,10 +38,14 @@ static void count(const struct msc_quick *q, struct msc_quick_plan *plan) {
 }
 
 // The other activations are float only if few products read them, as in attention, and not as in a
-// network of convolutions.
-static bool is_light(const struct msc_quick *q, const uint32_t point[], const uint32_t beside[]) {
+// network of convolutions, and only if the user allows as many float tensors.
+static bool is_allowed(const struct msc_quick *q, const struct msc_quick_plan *plan,
+                       const struct msc_quick_plan *beside) {
     const struct msc_cost *cost = msc_space_find_cost(msc_quick__space(q), "bit_ops");
-    return !cost || msc_cost_value(cost, point) <= MOST_COST * msc_cost_value(cost, beside);
+    int64_t most = q->options->n_float;
+    return (most < 0 || (int64_t)plan->n_float <= most) &&
+           (!cost || msc_cost_value(cost, plan->choices) <=
+                         MOST_COST * msc_cost_value(cost, beside->choices));
 }
 
 enum msc_status msc_quick__add_dynamic(struct msc_quick *q) {
@@ -60,7 +64,7 @@ enum msc_status msc_quick__add_dynamic(struct msc_quick *q) {
         }
         count(q, plan);
         q->n += plan->is_dynamic && !msc_quick__is_known(q, plan->choices) &&
-                is_light(q, plan->choices, best.choices);
+                is_allowed(q, plan, &best);
     }
     return MSC_OK;
 }

@@ -132,6 +132,10 @@ size_t msc_quick__most_float(const struct msc_quick *q, size_t n_tasks) {
 enum msc_status msc_quick__leave_float(struct msc_quick *q) {
     size_t n_tasks = msc_quick__space(q)->n_tasks, most = msc_quick__most_float(q, n_tasks);
     bool is_asked = q->options->n_float >= 0;
+    if (is_asked) { // counts all float tensors
+        size_t beside = q->plans[0].n_float_beside;
+        most = most > beside ? most - beside : 0;
+    }
     if (most == 0) {
         return MSC_OK;
     }
