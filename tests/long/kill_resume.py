@@ -17,8 +17,8 @@ records must contain stopped trials, and every line must verify.
 
 Searches that compute more than trials are killed at random times, so that kills also hit their
 preparation and their final steps: choices that replace weights followed by the stage `distill`, all
-sites of onnxruntime, dynamic activations, channels, channels and single weights, channels and bits in one search, four
-searches in turn. All their files must equal the first ones byte by byte, and verify; also with 1, 2
+sites of onnxruntime, dynamic activations, channels, channels and single weights, channels and bits
+in one search, four searches in turn. All their files must equal the first ones byte by byte, and verify; also with 1, 2
 and 4 threads and with the least memory.
 
 The same, without threads and memory, for external agents and environments: programs (also in

@@ -6,7 +6,8 @@
 Models of linear layers are quantised with dynamic activations, for each target that takes them. The
 outputs of `mscgym run --strategy`, of the exported model in onnxruntime, and of the exported model
 read by `mscgym run` must be equal in every bit. The model must run with onnxruntime's fused
-products, and lose about as much as the model of onnxruntime's quantize_dynamic. Needs numpy, onnx and onnxruntime; exits with 77 without them.
+products, and lose about as much as the model of onnxruntime's quantize_dynamic. Needs numpy, onnx
+and onnxruntime; exits with 77 without them.
 """
 import json
 import os
