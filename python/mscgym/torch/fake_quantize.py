@@ -214,6 +214,9 @@ Quantiser = FakeQuantize | Narrow
 def from_edit(edit: Edit, learns: bool = False, is_weight: bool = False) -> Quantiser:
     """The module of an edit. `learns`: its scales are parameters."""
     made: Quantiser
+    if edit.get("type") == "dynamic":
+        raise ValueError(f"the strategy quantises '{edit['tensor']}' dynamically, which modules of torch do not "
+                         "support; search without dynamic choices")
     if "type" in edit:
         made = Narrow(getattr(torch, edit["type"]))
     else:
