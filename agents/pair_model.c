@@ -53,6 +53,7 @@ enum msc_status msc_pair_model_init(struct msc_pair_model *m, struct msc_arena *
         {(void **)&m->ages, ALL, sizeof *m->ages},
         {(void **)&m->means, n, sizeof *m->means},
         {(void **)&m->scales, n, sizeof *m->scales},
+        {(void **)&m->roots, n, sizeof *m->roots},
         {(void **)&m->is_known, n, sizeof *m->is_known},
         {(void **)&m->pair_places, n, sizeof *m->pair_places},
         {(void **)&m->pair_entries, E, sizeof *m->pair_entries},
@@ -72,6 +73,8 @@ enum msc_status msc_pair_model_init(struct msc_pair_model *m, struct msc_arena *
         {(void **)&m->believed, MSC_PAIR_PENDING * n_tasks, sizeof *m->believed},
         {(void **)&m->terms, n, sizeof *m->terms},
         {(void **)&m->pair_terms, E * E, sizeof *m->pair_terms},
+        {(void **)&m->pair_weights, E * E, sizeof *m->pair_weights},
+        {(void **)&m->columns, E, sizeof *m->columns},
     };
     for (size_t i = 0; i < sizeof arrays / sizeof arrays[0]; i++) {
         *arrays[i].array = msc_arena_array(arena, arrays[i].n, arrays[i].element_bytes);
@@ -170,6 +173,7 @@ static void set_scales(struct msc_pair_model *m) {
         for (uint32_t c = 0; c < m->bounds->space->tasks[t].n_choices; c++) {
             double *scale = &m->scales[msc_exact_bounds_entry(m->bounds, t, c)];
             *scale = c == m->bounds->most_expensive[t] ? 0.0 : fmax(*scale, least);
+            m->roots[msc_exact_bounds_entry(m->bounds, t, c)] = sqrt(*scale);
             m->task_scales[t] = fmax(m->task_scales[t], *scale);
         }
     }
@@ -199,6 +203,33 @@ void msc_pair__leave_out_pairs(struct msc_pair_model *m) {
     m->n_paired = 0;
 }
 
+static bool has_lower_index(const void *context, const void *a, const void *b) {
+    (void)context;
+    return *(const uint32_t *)a < *(const uint32_t *)b;
+}
+
+static void sort_by_index(uint32_t tasks[], size_t n) {
+    uint32_t spare;
+    const struct msc_heap heap = {.elements = tasks,
+                                  .element_bytes = sizeof *tasks,
+                                  .spare = &spare,
+                                  .is_before = has_lower_index};
+    msc_heap_sort(&heap, n);
+}
+
+// Gives the task's choices the next places.
+static void add_paired(struct msc_pair_model *m, uint32_t task) {
+    for (uint32_t c = 0; c < m->bounds->space->tasks[task].n_choices; c++) {
+        size_t e = msc_exact_bounds_entry(m->bounds, task, c);
+        m->pair_places[e] = (int32_t)m->n_pair_entries;
+        m->pair_tasks[m->n_pair_entries] = task;
+        m->pair_entries[m->n_pair_entries++] = (uint32_t)e;
+    }
+    m->paired[m->n_paired++] = task;
+}
+
+// Gives pair terms to the tasks of greatest scale. Places and paired tasks are in the order of
+// tasks.
 static void choose_pairs(struct msc_pair_model *m) {
     uint32_t spare;
     for (size_t t = 0; t < m->bounds->space->n_tasks; t++) {
@@ -211,23 +242,14 @@ static void choose_pairs(struct msc_pair_model *m) {
                                   .context = m->task_scales};
     msc_heap_sort(&heap, m->bounds->space->n_tasks);
     msc_pair__leave_out_pairs(m);
-    for (size_t i = 0; i < m->bounds->space->n_tasks; i++) {
-        uint32_t t = m->tasks[i], n_choices = m->bounds->space->tasks[t].n_choices;
-        if (m->n_pair_entries + n_choices > MSC_PAIR_ENTRIES) {
-            break;
-        }
-        for (uint32_t c = 0; c < n_choices; c++) {
-            size_t e = msc_exact_bounds_entry(m->bounds, t, c);
-            m->pair_places[e] = (int32_t)m->n_pair_entries;
-            m->pair_tasks[m->n_pair_entries] = t;
-            m->pair_entries[m->n_pair_entries++] = (uint32_t)e;
-        }
+    size_t n_taken = 0, n_entries = 0;
+    while (n_taken < m->bounds->space->n_tasks &&
+           n_entries + m->bounds->space->tasks[m->tasks[n_taken]].n_choices <= MSC_PAIR_ENTRIES) {
+        n_entries += m->bounds->space->tasks[m->tasks[n_taken++]].n_choices;
     }
-    m->n_paired = 0;
-    for (size_t t = 0; t < m->bounds->space->n_tasks; t++) {
-        if (m->pair_places[m->bounds->offsets[t]] >= 0) {
-            m->paired[m->n_paired++] = (uint32_t)t;
-        }
+    sort_by_index(m->tasks, n_taken);
+    for (size_t i = 0; i < n_taken; i++) {
+        add_paired(m, m->tasks[i]);
     }
 }
 

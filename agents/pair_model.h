@@ -46,6 +46,7 @@ struct msc_pair_model {
     double base;
     double *means;  // [n_entries]
     double *scales; // [n_entries], 0 at the base
+    double *roots;  // [n_entries], square roots of scales
     bool *is_known; // [n_entries]
     size_t n_pair_entries;
     int32_t *pair_places;   // [n_entries], index in pair_entries; -1: no pair terms
@@ -73,6 +74,8 @@ struct msc_pair_model {
     bool has_mean;      // the draw is the posterior's mean
     double *terms;      // [n_entries]: y(x) = base + sum of terms + sum of pair_terms
     double *pair_terms; // [n_pair_entries, n_pair_entries], symmetric, 0 within a task
+    double *pair_weights; // [as pair_terms], scratch of a draw
+    double *columns;      // [MSC_PAIR_ENTRIES], scratch of a draw
 };
 
 enum msc_status msc_pair_model_init(struct msc_pair_model *m, struct msc_arena *arena,
