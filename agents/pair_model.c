@@ -25,10 +25,12 @@
 #define POINTS_TIMES_TASKS 100000
 #define LEAST_POINTS 64
 
-static const double unknown_strengths[] = {0.1, 0.3, 1.0};
-static const double pairs_strengths[] = {0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 2.0};
-static const double noise_strengths[] = {0.001, 0.02, 0.06, 0.15};
-static const int n_strengths[MSC_PAIR_STRENGTHS] = {3, 7, 4};
+enum { UNKNOWN_STRENGTHS = 3, PAIRS_STRENGTHS = 7, NOISE_STRENGTHS = 4 };
+static const double unknown_strengths[UNKNOWN_STRENGTHS] = {0.1, 0.3, 1.0};
+static const double pairs_strengths[PAIRS_STRENGTHS] = {0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 2.0};
+static const double noise_strengths[NOISE_STRENGTHS] = {0.001, 0.02, 0.06, 0.15};
+static const int n_strengths[MSC_PAIR_STRENGTHS] = {UNKNOWN_STRENGTHS, PAIRS_STRENGTHS,
+                                                    NOISE_STRENGTHS};
 static const double correlations[] = {CORRELATION, 0.0};
 
 // ---- Points -----------------------------------------------------------------------------------
@@ -407,51 +409,58 @@ static double likelihood(struct msc_pair_model *m, const int places[]) {
     return sum;
 }
 
-static void keep_likelier(struct msc_pair_model *m, const int tried[], int best[],
-                          double *greatest) {
-    double here = likelihood(m, tried);
-    if (here > *greatest) {
-        *greatest = here;
-        memcpy(best, tried, MSC_PAIR_STRENGTHS * sizeof *best);
+// The grid point of greatest likelihood among those tried.
+struct grid_search {
+    bool was_tried[UNKNOWN_STRENGTHS][PAIRS_STRENGTHS][NOISE_STRENGTHS];
+    int best[MSC_PAIR_STRENGTHS];
+    double greatest;
+};
+
+static void try_strengths(struct msc_pair_model *m, struct grid_search *g, const int places[]) {
+    bool *was_tried = &g->was_tried[places[0]][places[1]][places[2]];
+    double here = *was_tried ? -INFINITY : likelihood(m, places);
+    *was_tried = true;
+    if (here > g->greatest) {
+        g->greatest = here;
+        memmove(g->best, places, sizeof g->best);
     }
 }
 
-// Tries all strengths of the grid.
-static void try_all_strengths(struct msc_pair_model *m, int best[], double *greatest) {
-    for (int unknown = 0; unknown < n_strengths[MSC_PAIR_UNKNOWN]; unknown++) {
-        for (int pairs = 0; pairs < n_strengths[MSC_PAIR_PAIRS]; pairs++) {
-            for (int noise = 0; noise < n_strengths[MSC_PAIR_NOISE]; noise++) {
-                keep_likelier(m, (const int[]){unknown, pairs, noise}, best, greatest);
+static void try_all_strengths(struct msc_pair_model *m, struct grid_search *g) {
+    for (int unknown = 0; unknown < UNKNOWN_STRENGTHS; unknown++) {
+        for (int pairs = 0; pairs < PAIRS_STRENGTHS; pairs++) {
+            for (int noise = 0; noise < NOISE_STRENGTHS; noise++) {
+                try_strengths(m, g, (const int[]){unknown, pairs, noise});
             }
         }
     }
 }
 
 // Coordinate ascent from the current strengths, as long as the likelihood grows.
-static void climb_strengths(struct msc_pair_model *m, int best[], double *greatest) {
+static void climb_strengths(struct msc_pair_model *m, struct grid_search *g) {
     double before = -INFINITY;
-    while (*greatest > before) {
-        before = *greatest;
+    while (g->greatest > before) {
+        before = g->greatest;
         for (int which = 0; which < MSC_PAIR_STRENGTHS; which++) {
             int tried[MSC_PAIR_STRENGTHS];
-            memcpy(tried, best, sizeof tried);
+            memcpy(tried, g->best, sizeof tried);
             for (tried[which] = 0; tried[which] < n_strengths[which]; tried[which]++) {
-                keep_likelier(m, tried, best, greatest);
+                try_strengths(m, g, tried);
             }
         }
     }
 }
 
 static void choose_strengths(struct msc_pair_model *m) {
-    int best[MSC_PAIR_STRENGTHS];
-    memcpy(best, m->strengths, sizeof best);
-    double greatest = likelihood(m, best);
+    struct grid_search g = {.greatest = -INFINITY};
+    memcpy(g.best, m->strengths, sizeof g.best);
+    try_strengths(m, &g, m->strengths);
     if (m->n_points <= FEW_POINTS) {
-        try_all_strengths(m, best, &greatest);
+        try_all_strengths(m, &g);
     } else {
-        climb_strengths(m, best, &greatest);
+        climb_strengths(m, &g);
     }
-    memcpy(m->strengths, best, sizeof best);
+    memcpy(m->strengths, g.best, sizeof g.best);
     m->n_chosen = m->n_points;
     m->chosen_at = m->n_told;
 }

@@ -369,7 +369,7 @@ static void pair_with(struct msc_plan_search *s, const struct change *first, str
 static struct change best_pair(struct msc_plan_search *s, size_t n_firsts) {
     struct change best = {.value = -LEAST_GAIN};
     size_t most = MOST_PAIRS / s->moves.bounds->n_entries + 2;
-    for (size_t i = 0; i < n_firsts && i < most; i++) {
+    for (size_t i = 0; i < n_firsts && i < most && best.n == 0; i++) {
         struct change first = {
             .n = 1, .tasks = {s->first_tasks[i]}, .choices = {s->first_choices[i]}};
         rate_value(s, &first);
