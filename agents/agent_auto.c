@@ -90,6 +90,7 @@ static enum msc_status add_part(struct msc_agent *agent, struct msc_auto *a, int
     MSC_TRY(msc_sensitivity_init(&part->sensitivity, arena, &a->sampler.bounds));
     part->sensitivity.doubts_failures = true;
     MSC_TRY(msc_pair_model_init(&part->model, arena, &a->sampler.bounds));
+    MSC_TRY(msc_auto_use_neighbours(a, arena, &part->model));
     part->model.learns_correlation = !is_large(a);
     return MSC_OK;
 }

@@ -97,5 +97,8 @@ bool msc_auto_plan(struct msc_auto *a, double temperature, struct msc_proposal *
 // Proposes the most promising unseen point (agents/hope.h). The model counts it as observed until
 // the next fit.
 bool msc_auto_hope(struct msc_auto *a, struct msc_proposal *out);
+// Tells a model which tasks are neighbours.
+enum msc_status msc_auto_use_neighbours(struct msc_auto *a, struct msc_arena *arena,
+                                        struct msc_pair_model *model);
 
 #endif

@@ -12,42 +12,79 @@
 
 // ---- Blocks -----------------------------------------------------------------------------------
 
-// The terms of two paired tasks, `a` and `b`, are a block of pair_terms: n_rows x n_columns terms
-// from pair_terms[row, column] on. Its upper triangle has the blocks with row < column.
+// The pair terms of two tasks, n_rows x n_columns, and where they are in pair_terms. Of any two
+// tasks, `offset` is in the upper triangle of pair_terms.
 struct block {
-    size_t row, column, n_rows, n_columns;
+    size_t offset, stride, n_rows, n_columns;
     const double *row_roots, *column_roots; // square roots of the scales of the choices
 };
 
-static struct block block_of(const struct msc_pair_model *m, size_t a, size_t b) {
-    size_t first = m->bounds->offsets[m->paired[a]], second = m->bounds->offsets[m->paired[b]];
-    return (struct block){.row = (size_t)m->pair_places[first],
-                          .column = (size_t)m->pair_places[second],
-                          .n_rows = m->bounds->space->tasks[m->paired[a]].n_choices,
-                          .n_columns = m->bounds->space->tasks[m->paired[b]].n_choices,
+static struct block block_of(const struct msc_pair_model *m, uint32_t a, uint32_t b) {
+    size_t first = m->bounds->offsets[a], second = m->bounds->offsets[b];
+    return (struct block){.n_rows = m->bounds->space->tasks[a].n_choices,
+                          .n_columns = m->bounds->space->tasks[b].n_choices,
                           .row_roots = m->roots + first,
                           .column_roots = m->roots + second};
+}
+
+// Calls `apply` for each block.
+static void for_blocks(struct msc_pair_model *m,
+                       void (*apply)(struct msc_pair_model *m, const struct block *b, void *with),
+                       void *with) {
+    size_t n = m->n_pair_entries;
+    for (size_t k = 0; m->is_near && m->has_pairs && k < m->n_edges; k++) {
+        struct block block = block_of(m, m->edges[k].a, m->edges[k].b);
+        block.offset = m->edges[k].offset;
+        block.stride = block.n_columns;
+        apply(m, &block, with);
+    }
+    for (size_t a = 0; !m->is_near && a < m->n_paired; a++) {
+        size_t row = (size_t)m->pair_places[m->bounds->offsets[m->paired[a]]];
+        for (size_t b = a + 1; b < m->n_paired; b++) {
+            struct block block = block_of(m, m->paired[a], m->paired[b]);
+            block.offset = row * n + (size_t)m->pair_places[m->bounds->offsets[m->paired[b]]];
+            block.stride = n;
+            apply(m, &block, with);
+        }
+    }
+}
+
+// The number of elements of pair_terms.
+static size_t count_terms(const struct msc_pair_model *m) {
+    if (!m->is_near) {
+        return m->n_pair_entries * m->n_pair_entries;
+    }
+    if (m->n_edges == 0 || !m->has_pairs) {
+        return 0;
+    }
+    const struct msc_pair_edge *last = &m->edges[m->n_edges - 1];
+    const struct msc_task *tasks = m->bounds->space->tasks;
+    return last->offset + (size_t)tasks[last->a].n_choices * tasks[last->b].n_choices;
 }
 
 // ---- Draws ------------------------------------------------------------------------------------
 
 // A term of two tasks is a sum of independent numbers: one for both tasks, one for each choice, and
 // one for the pair of choices.
-static void draw_block(struct msc_pair_model *m, const struct block *b, struct msc_rng *rng,
-                       double strength) {
-    size_t n = m->n_pair_entries;
+struct prior {
+    struct msc_rng *rng;
+    double strength;
+};
+
+static void draw_block(struct msc_pair_model *m, const struct block *b, void *with) {
+    const struct prior *prior = with;
+    struct msc_rng *rng = prior->rng;
     double of_both = m->correlation, of_pair = 1.0 - m->correlation;
     double of_one = sqrt(m->correlation * (1.0 - m->correlation));
-    double both = of_both * msc_agent_normal(rng), *top = m->pair_terms + b->row * n + b->column;
-    double *of_columns = m->columns;
+    double both = of_both * msc_agent_normal(rng), *of_columns = m->columns;
     for (size_t c = 0; c < b->n_columns; c++) {
         of_columns[c] = of_one > 0.0 ? of_one * msc_agent_normal(rng) : 0.0;
     }
     for (size_t r = 0; r < b->n_rows; r++) {
         double of_row = both + (of_one > 0.0 ? of_one * msc_agent_normal(rng) : 0.0);
-        double *terms = top + r * n;
+        double *terms = m->pair_terms + b->offset + r * b->stride;
         for (size_t c = 0; c < b->n_columns && b->row_roots[r] > 0.0; c++) {
-            double scale = strength * b->row_roots[r] * b->column_roots[c];
+            double scale = prior->strength * b->row_roots[r] * b->column_roots[c];
             double sum = of_row + of_columns[c] + of_pair * msc_agent_normal(rng);
             terms[c] = scale * sum;
         }
@@ -56,19 +93,21 @@ static void draw_block(struct msc_pair_model *m, const struct block *b, struct m
 
 static void draw_prior(struct msc_pair_model *m, struct msc_rng *rng, double temperature) {
     double unknown = temperature * msc_pair__strength(m->strengths, MSC_PAIR_UNKNOWN);
-    double pairs = temperature * msc_pair__strength(m->strengths, MSC_PAIR_PAIRS);
-    size_t n = m->n_pair_entries;
+    struct prior prior = {rng, temperature * msc_pair__strength(m->strengths, MSC_PAIR_PAIRS)};
     for (size_t e = 0; e < m->bounds->n_entries; e++) {
         bool is_drawn = temperature > 0.0 && !m->is_known[e] && m->scales[e] > 0.0;
         m->terms[e] = is_drawn ? unknown * m->scales[e] * msc_agent_normal(rng) : 0.0;
     }
-    memset(m->pair_terms, 0, n * n * sizeof *m->pair_terms);
-    for (size_t a = 0; temperature > 0.0 && a < m->n_paired; a++) {
-        for (size_t b = a + 1; b < m->n_paired; b++) {
-            const struct block block = block_of(m, a, b);
-            draw_block(m, &block, rng, pairs);
-        }
+    memset(m->pair_terms, 0, count_terms(m) * sizeof *m->pair_terms);
+    if (temperature > 0.0) {
+        for_blocks(m, draw_block, &prior);
     }
+}
+
+static size_t edge_term(const struct msc_pair_model *m, size_t k, const uint32_t x[]) {
+    const struct msc_pair_edge *edge = &m->edges[k];
+    return edge->offset + (size_t)x[edge->a] * m->bounds->space->tasks[edge->b].n_choices +
+           x[edge->b];
 }
 
 // The sum of a point's terms in the draw. Reads only the upper triangle of pair_terms.
@@ -78,7 +117,13 @@ static double sum_of_terms(const struct msc_pair_model *m, const uint32_t x[]) {
     for (size_t t = 0; t < m->bounds->space->n_tasks; t++) {
         sum += m->terms[msc_exact_bounds_entry(m->bounds, t, x[t])];
     }
-    msc_pair__set_places(m, x);
+    for (size_t k = 0; m->is_near && m->has_pairs && k < m->n_edges; k++) {
+        sum += m->pair_terms[edge_term(m, k, x)];
+    }
+    if (m->is_near) {
+        return sum;
+    }
+    msc_pair__set_own(m, x);
     for (size_t p = 0; p < m->n_paired; p++) {
         const double *row = m->pair_terms + m->places[p] * n;
         double of_row = 0.0;
@@ -92,14 +137,18 @@ static double sum_of_terms(const struct msc_pair_model *m, const uint32_t x[]) {
 
 // ---- Data -------------------------------------------------------------------------------------
 
-// Sets the upper triangle of pair_weights: the sum of the weights of the points that have both
-// choices.
+// Sets pair_weights, of any two tasks only the upper triangle: the sum of the weights of the points
+// that have both choices.
 static void sum_weights(struct msc_pair_model *m) {
     size_t n = m->n_pair_entries;
-    memset(m->pair_weights, 0, n * n * sizeof *m->pair_weights);
+    memset(m->pair_weights, 0, count_terms(m) * sizeof *m->pair_weights);
     for (size_t i = 0; i < m->n_points; i++) {
-        msc_pair__set_places(m, msc_pair__point(m, i));
-        for (size_t p = 0; p < m->n_paired; p++) {
+        const uint32_t *x = msc_pair__point(m, i);
+        for (size_t k = 0; m->is_near && m->has_pairs && k < m->n_edges; k++) {
+            m->pair_weights[edge_term(m, k, x)] += m->weights[i];
+        }
+        msc_pair__set_own(m, x);
+        for (size_t p = 0; !m->is_near && p < m->n_paired; p++) {
             double *row = m->pair_weights + m->places[p] * n;
             for (size_t k = p + 1; k < m->n_paired; k++) {
                 row[m->places[k]] += m->weights[i];
@@ -112,11 +161,12 @@ static void sum_weights(struct msc_pair_model *m) {
 // (weight of the point). A covariance has the factor 1 for each choice that the point shares with
 // the term, and the correlation for each other choice. So the sum follows from the sums of the
 // block, of its rows and of its columns.
-static void add_data_to(struct msc_pair_model *m, const struct block *b, double strength) {
-    size_t n = m->n_pair_entries;
+static void add_data_to(struct msc_pair_model *m, const struct block *b, void *with) {
+    const double strength = *(const double *)with;
+    size_t n = b->stride;
     double both = m->correlation, one = 1.0 - m->correlation, all = 0.0;
-    double *terms = m->pair_terms + b->row * n + b->column, *of_columns = m->columns;
-    double *weights = m->pair_weights + b->row * n + b->column;
+    double *terms = m->pair_terms + b->offset, *of_columns = m->columns;
+    double *weights = m->pair_weights + b->offset;
     memset(of_columns, 0, b->n_columns * sizeof *of_columns);
     for (size_t r = 0; r < b->n_rows; r++) {
         for (size_t c = 0; c < b->n_columns; c++) {
@@ -152,12 +202,7 @@ static void add_data(struct msc_pair_model *m) {
         }
     }
     sum_weights(m);
-    for (size_t a = 0; a < m->n_paired; a++) {
-        for (size_t b = a + 1; b < m->n_paired; b++) {
-            const struct block block = block_of(m, a, b);
-            add_data_to(m, &block, pairs);
-        }
-    }
+    for_blocks(m, add_data_to, &pairs);
 }
 
 // Copies the upper triangle of pair_terms to the lower one.
@@ -189,7 +234,9 @@ void msc_pair_model_draw(struct msc_pair_model *m, struct msc_rng *rng, double t
     if (n > 0) {
         add_data(m);
     }
-    mirror(m);
+    if (!m->is_near) {
+        mirror(m);
+    }
     for (size_t e = 0; e < m->bounds->n_entries; e++) {
         m->terms[e] += m->means[e];
     }
@@ -201,4 +248,27 @@ double msc_pair_model_value(const struct msc_pair_model *m, const uint32_t choic
 
 bool msc_pair_model_is_additive(const struct msc_pair_model *m) {
     return m->n_points >= ENOUGH_POINTS && m->strengths[MSC_PAIR_PAIRS] == 0;
+}
+
+bool msc_pair_model_add_terms(const struct msc_pair_model *m, size_t task, uint32_t choice,
+                              double factor, double field[]) {
+    const struct msc_exact_bounds *bounds = m->bounds;
+    int32_t place = m->pair_places[msc_exact_bounds_entry(bounds, task, choice)];
+    const double *row = place < 0 ? NULL : m->pair_terms + (size_t)place * m->n_pair_entries;
+    for (size_t p = 0; row && p < m->n_pair_entries; p++) {
+        field[m->pair_entries[p]] += factor * row[p];
+    }
+    bool has_edges = m->is_near && m->has_pairs;
+    for (size_t u = has_edges ? m->first_uses[task] : 0; has_edges && u < m->first_uses[task + 1];
+         u++) {
+        const struct msc_pair_edge *edge = &m->edges[m->uses[u]];
+        size_t n_columns = bounds->space->tasks[edge->b].n_choices;
+        size_t other = edge->a == task ? edge->b : edge->a, step = edge->a == task ? 1 : n_columns;
+        const double *terms =
+            m->pair_terms + edge->offset + choice * (edge->a == task ? n_columns : 1);
+        for (size_t c = 0; c < bounds->space->tasks[other].n_choices; c++) {
+            field[bounds->offsets[other] + c] += factor * terms[c * step];
+        }
+    }
+    return row || (has_edges && m->first_uses[task] < m->first_uses[task + 1]);
 }

@@ -63,6 +63,8 @@ enum msc_status msc_pair_model_init(struct msc_pair_model *m, struct msc_arena *
         {(void **)&m->tasks, n_tasks, sizeof *m->tasks},
         {(void **)&m->paired, n_tasks, sizeof *m->paired},
         {(void **)&m->places, n_tasks, sizeof *m->places},
+        {(void **)&m->own_choices, n_tasks, sizeof *m->own_choices},
+        {(void **)&m->own_roots, n_tasks, sizeof *m->own_roots},
         {(void **)&m->unknown, n_tasks, sizeof *m->unknown},
         {(void **)&m->task_scales, n_tasks, sizeof *m->task_scales},
         {(void **)&m->alone, N * N, sizeof *m->alone},
@@ -71,7 +73,9 @@ enum msc_status msc_pair_model_init(struct msc_pair_model *m, struct msc_arena *
         {(void **)&m->residuals, N, sizeof *m->residuals},
         {(void **)&m->weights, N, sizeof *m->weights},
         {(void **)&m->sums, N, sizeof *m->sums},
-        {(void **)&m->features, N * E, sizeof *m->features},
+        {(void **)&m->point_choices, N * n_tasks, sizeof *m->point_choices},
+        {(void **)&m->point_roots, N * n_tasks, sizeof *m->point_roots},
+        {(void **)&m->lanes, MSC_PAIR_LANES * n_tasks, sizeof *m->lanes},
         {(void **)&m->believed, MSC_PAIR_PENDING * n_tasks, sizeof *m->believed},
         {(void **)&m->terms, n, sizeof *m->terms},
         {(void **)&m->pair_terms, E * E, sizeof *m->pair_terms},
@@ -191,159 +195,8 @@ static void replace_unusable(struct msc_pair_model *m) {
     }
 }
 
-static bool has_greater_scale(const void *context, const void *a, const void *b) {
-    const double *scales = context;
-    uint32_t left = *(const uint32_t *)a, right = *(const uint32_t *)b;
-    return scales[left] > scales[right] || (scales[left] == scales[right] && left < right);
-}
-
-void msc_pair__leave_out_pairs(struct msc_pair_model *m) {
-    for (size_t p = 0; p < m->n_pair_entries; p++) {
-        m->pair_places[m->pair_entries[p]] = -1;
-    }
-    m->n_pair_entries = 0;
-    m->n_paired = 0;
-}
-
-static bool has_lower_index(const void *context, const void *a, const void *b) {
-    (void)context;
-    return *(const uint32_t *)a < *(const uint32_t *)b;
-}
-
-static void sort_by_index(uint32_t tasks[], size_t n) {
-    uint32_t spare;
-    const struct msc_heap heap = {.elements = tasks,
-                                  .element_bytes = sizeof *tasks,
-                                  .spare = &spare,
-                                  .is_before = has_lower_index};
-    msc_heap_sort(&heap, n);
-}
-
-// Gives the task's choices the next places.
-static void add_paired(struct msc_pair_model *m, uint32_t task) {
-    for (uint32_t c = 0; c < m->bounds->space->tasks[task].n_choices; c++) {
-        size_t e = msc_exact_bounds_entry(m->bounds, task, c);
-        m->pair_places[e] = (int32_t)m->n_pair_entries;
-        m->pair_tasks[m->n_pair_entries] = task;
-        m->pair_entries[m->n_pair_entries++] = (uint32_t)e;
-    }
-    m->paired[m->n_paired++] = task;
-}
-
-// Gives pair terms to the tasks of greatest scale. Places and paired tasks are in the order of
-// tasks.
-static void choose_pairs(struct msc_pair_model *m) {
-    uint32_t spare;
-    for (size_t t = 0; t < m->bounds->space->n_tasks; t++) {
-        m->tasks[t] = (uint32_t)t;
-    }
-    const struct msc_heap heap = {.elements = m->tasks,
-                                  .element_bytes = sizeof *m->tasks,
-                                  .spare = &spare,
-                                  .is_before = has_greater_scale,
-                                  .context = m->task_scales};
-    msc_heap_sort(&heap, m->bounds->space->n_tasks);
-    msc_pair__leave_out_pairs(m);
-    size_t n_taken = 0, n_entries = 0;
-    while (n_taken < m->bounds->space->n_tasks &&
-           n_entries + m->bounds->space->tasks[m->tasks[n_taken]].n_choices <= MSC_PAIR_ENTRIES) {
-        n_entries += m->bounds->space->tasks[m->tasks[n_taken++]].n_choices;
-    }
-    sort_by_index(m->tasks, n_taken);
-    for (size_t i = 0; i < n_taken; i++) {
-        add_paired(m, m->tasks[i]);
-    }
-}
-
-void msc_pair__set_places(const struct msc_pair_model *m, const uint32_t x[]) {
-    for (size_t p = 0; p < m->n_paired; p++) {
-        uint32_t t = m->paired[p];
-        m->places[p] = (uint32_t)m->pair_places[msc_exact_bounds_entry(m->bounds, t, x[t])];
-    }
-}
-
 const uint32_t *msc_pair__point(const struct msc_pair_model *m, size_t i) {
     return m->points + i * m->bounds->space->n_tasks;
-}
-
-double msc_pair__covariance(const struct msc_pair_model *m, size_t a, size_t b) {
-    return sqrt(m->scales[a] * m->scales[b]) * (a == b ? 1.0 : m->correlation);
-}
-
-void msc_pair__set_row(struct msc_pair_model *m, size_t i, const uint32_t x[]) {
-    for (size_t p = 0; p < m->n_pair_entries; p++) {
-        uint32_t t = m->pair_tasks[p];
-        m->features[i * MSC_PAIR_ENTRIES + p] =
-            msc_pair__covariance(m, m->pair_entries[p], msc_exact_bounds_entry(m->bounds, t, x[t]));
-    }
-}
-
-static void set_features(struct msc_pair_model *m) {
-    for (size_t i = 0; i < m->n_points; i++) {
-        msc_pair__set_row(m, i, msc_pair__point(m, i));
-    }
-}
-
-bool msc_pair__set_unknown(struct msc_pair_model *m, const uint32_t x[]) {
-    bool is_any = false;
-    for (size_t t = 0; t < m->bounds->space->n_tasks; t++) {
-        size_t e = msc_exact_bounds_entry(m->bounds, t, x[t]);
-        m->unknown[t] = m->is_known[e] ? 0.0 : m->scales[e] * m->scales[e];
-        is_any = is_any || m->unknown[t] > 0.0;
-    }
-    return is_any;
-}
-
-// Adds to `sums`, for each of MSC_PAIR_LANES points, the part of its covariance with point i that
-// comes from shared choices.
-static void add_shared(const struct msc_pair_model *m, size_t i, size_t first, double sums[]) {
-    size_t n_tasks = m->bounds->space->n_tasks;
-    const uint32_t *x = msc_pair__point(m, i), *z = msc_pair__point(m, first);
-    for (size_t t = 0; t < n_tasks; t++) {
-        const double added[] = {0.0, m->unknown[t]};
-        for (size_t lane = 0; lane < MSC_PAIR_LANES; lane++) {
-            sums[lane] += added[x[t] == z[lane * n_tasks + t]];
-        }
-    }
-}
-
-// The sum of k_i k_j over all pairs of tasks is ((sum of k)^2 - sum of k^2) / 2.
-void msc_pair__pair_covariances(const struct msc_pair_model *m, size_t i, double out[]) {
-    const double *row = m->features + i * MSC_PAIR_ENTRIES;
-    double sums[MSC_PAIR_LANES] = {0.0}, squares[MSC_PAIR_LANES] = {0.0};
-    for (size_t p = 0; p < m->n_paired; p++) {
-        for (size_t lane = 0; lane < MSC_PAIR_LANES; lane++) {
-            double pair = row[lane * MSC_PAIR_ENTRIES + m->places[p]];
-            sums[lane] += pair;
-            squares[lane] += pair * pair;
-        }
-    }
-    for (size_t lane = 0; lane < MSC_PAIR_LANES; lane++) {
-        out[lane] = 0.5 * (sums[lane] * sums[lane] - squares[lane]);
-    }
-}
-
-// Sets the covariances of all points, not yet multiplied by strengths: `alone` from choices of
-// unknown loss, `pairs` from pair terms.
-static void set_covariances(struct msc_pair_model *m) {
-    for (size_t i = 0; i < m->n_points; i++) {
-        double *alone = m->alone + i * MSC_PAIR_POINTS;
-        bool has_unknown = msc_pair__set_unknown(m, msc_pair__point(m, i));
-        memset(alone, 0, (i + MSC_PAIR_LANES) / MSC_PAIR_LANES * MSC_PAIR_LANES * sizeof *alone);
-        for (size_t k = 0; has_unknown && k <= i; k += MSC_PAIR_LANES) {
-            add_shared(m, i, k, alone + k);
-        }
-    }
-    for (size_t k = 0; k < m->n_points; k++) {
-        msc_pair__set_places(m, msc_pair__point(m, k));
-        for (size_t i = k / MSC_PAIR_LANES * MSC_PAIR_LANES; i < m->n_points; i += MSC_PAIR_LANES) {
-            double with[MSC_PAIR_LANES];
-            msc_pair__pair_covariances(m, i, with);
-            for (size_t lane = 0; lane < MSC_PAIR_LANES; lane++) {
-                m->pairs[(i + lane) * MSC_PAIR_POINTS + k] = with[lane];
-            }
-        }
-    }
 }
 
 static void set_residuals(struct msc_pair_model *m) {
@@ -451,7 +304,8 @@ static void climb_strengths(struct msc_pair_model *m, struct grid_search *g) {
     }
 }
 
-static void choose_strengths(struct msc_pair_model *m) {
+// Returns the logarithm of the greatest likelihood found.
+static double choose_strengths(struct msc_pair_model *m) {
     struct grid_search g = {.greatest = -INFINITY};
     memcpy(g.best, m->strengths, sizeof g.best);
     try_strengths(m, &g, m->strengths);
@@ -463,6 +317,7 @@ static void choose_strengths(struct msc_pair_model *m) {
     memcpy(m->strengths, g.best, sizeof g.best);
     m->n_chosen = m->n_points;
     m->chosen_at = m->n_told;
+    return g.greatest;
 }
 
 static bool is_due_to_choose(const struct msc_pair_model *m) {
@@ -472,26 +327,39 @@ static bool is_due_to_choose(const struct msc_pair_model *m) {
     return has_grown || is_replaced || m->n_points <= FEW_POINTS;
 }
 
-// Chooses the correlation of greatest likelihood together with the strengths.
-static void choose_correlation(struct msc_pair_model *m) {
+// How pair terms are correlated, and which tasks have them.
+struct structure {
+    double correlation;
+    bool is_near;
+};
+
+static void set_structure(struct msc_pair_model *m, struct structure to) {
+    m->correlation = to.correlation;
+    m->is_near = to.is_near;
+    msc_pair__choose_pairs(m);
+    msc_pair__set_covariances(m);
+}
+
+// Chooses the structure of greatest likelihood together with the strengths.
+static void choose_structure(struct msc_pair_model *m) {
+    size_t n_correlations = m->learns_correlation ? sizeof correlations / sizeof correlations[0] : 1;
+    struct structure chosen = {m->correlation, m->is_near};
     int best[MSC_PAIR_STRENGTHS] = {0};
-    double chosen = m->correlation, greatest = -INFINITY;
-    for (size_t i = 0; i < sizeof correlations / sizeof correlations[0]; i++) {
-        m->correlation = correlations[i];
-        set_features(m);
-        set_covariances(m);
-        choose_strengths(m);
-        double here = likelihood(m, m->strengths);
-        if (here > greatest) {
-            greatest = here;
-            chosen = m->correlation;
-            memcpy(best, m->strengths, sizeof best);
+    double greatest = -INFINITY;
+    for (int is_near = 0; is_near <= (m->n_edges > 0); is_near++) {
+        for (size_t i = 0; i < n_correlations; i++) {
+            struct structure tried = {correlations[i], is_near};
+            set_structure(m, tried);
+            double here = choose_strengths(m);
+            if (here > greatest) {
+                greatest = here;
+                chosen = tried;
+                memcpy(best, m->strengths, sizeof best);
+            }
         }
     }
     memcpy(m->strengths, best, sizeof best);
-    m->correlation = chosen;
-    set_features(m);
-    set_covariances(m);
+    set_structure(m, chosen);
 }
 
 void msc_pair_model_fit(struct msc_pair_model *m, double base, const double means[],
@@ -505,15 +373,11 @@ void msc_pair_model_fit(struct msc_pair_model *m, double base, const double mean
     m->n_believed = 0;
     set_scales(m);
     replace_unusable(m);
-    choose_pairs(m);
-    set_features(m);
-    set_covariances(m);
     set_residuals(m);
-    if (m->n_points == 0) {
-        return;
-    }
-    if (is_due_to_choose(m)) {
-        (m->learns_correlation ? choose_correlation : choose_strengths)(m);
+    if (m->n_points > 0 && is_due_to_choose(m)) {
+        choose_structure(m);
+    } else {
+        set_structure(m, (struct structure){m->correlation, m->is_near});
     }
     while (!isfinite(likelihood(m, m->strengths)) && m->n_points > 0) {
         m->n_points--; // because of rounding, the matrix was not positive definite

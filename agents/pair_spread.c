@@ -12,7 +12,7 @@ static const uint32_t *point_or_believed(const struct msc_pair_model *m, size_t 
                            : m->believed + (i - m->n_points) * m->bounds->space->n_tasks;
 }
 
-// Covariances of `x`, whose `unknown` and `places` are set, with points i to i + MSC_PAIR_LANES -
+// Covariances of `x`, whose `unknown` and msc_pair__set_own are set, with points i to i + MSC_PAIR_LANES -
 // 1. Lanes beyond the last point repeat the last point.
 static void covariances_with(const struct msc_pair_model *m, size_t i, const uint32_t x[],
                              bool has_unknown, double out[]) {
@@ -40,20 +40,16 @@ static void covariances_with(const struct msc_pair_model *m, size_t i, const uin
 static double set_sums(struct msc_pair_model *m, const uint32_t x[]) {
     double unknown = msc_pair__strength(m->strengths, MSC_PAIR_UNKNOWN),
            pairs = msc_pair__strength(m->strengths, MSC_PAIR_PAIRS);
-    double alone = 0.0, sum = 0.0, squares = 0.0;
+    double alone = 0.0;
     bool has_unknown = msc_pair__set_unknown(m, x);
-    msc_pair__set_places(m, x);
+    msc_pair__set_own(m, x);
     for (size_t t = 0; t < m->bounds->space->n_tasks; t++) {
-        size_t e = msc_exact_bounds_entry(m->bounds, t, x[t]);
-        double pair = m->pair_places[e] < 0 ? 0.0 : msc_pair__covariance(m, e, e);
         alone += m->unknown[t];
-        sum += pair;
-        squares += pair * pair;
     }
     for (size_t i = 0; i < m->n_points + m->n_believed; i += MSC_PAIR_LANES) {
         covariances_with(m, i, x, has_unknown, m->sums + i);
     }
-    return unknown * unknown * alone + pairs * pairs * 0.5 * (sum * sum - squares);
+    return unknown * unknown * alone + pairs * pairs * msc_pair__pair_variance(m);
 }
 
 // Returns the point's variance that remains if all points of the factor are known, and multiplies
@@ -85,7 +81,7 @@ double msc_pair_model_spread_kept(struct msc_pair_model *m, const uint32_t choic
     }
     bool has_unknown = kept->n < n && msc_pair__set_unknown(m, choices);
     if (kept->n < n) {
-        msc_pair__set_places(m, choices);
+        msc_pair__set_own(m, choices);
     }
     for (; kept->n < n && kept->variance > 0.0; kept->n++) {
         size_t k = kept->n;
@@ -115,7 +111,7 @@ void msc_pair_model_believe(struct msc_pair_model *m, const uint32_t choices[]) 
         m->factor[i * MSC_PAIR_POINTS + n] = m->sums[i];
     }
     m->factor[n * MSC_PAIR_POINTS + n] = sqrt(left);
-    msc_pair__set_row(m, n, choices);
+    msc_pair__set_column(m, n, choices);
     memcpy(m->believed + m->n_believed * n_tasks, choices, n_tasks * sizeof *choices);
     m->n_believed++;
 }

@@ -52,12 +52,6 @@ static size_t entry_of(const struct msc_plan_search *s, size_t task, uint32_t ch
     return msc_exact_bounds_entry(s->moves.bounds, task, choice);
 }
 
-static const double *pair_row(const struct msc_pair_model *m, size_t entry) {
-    return m->pair_places[entry] < 0
-               ? NULL
-               : m->pair_terms + (size_t)m->pair_places[entry] * m->n_pair_entries;
-}
-
 static void set_field(struct msc_plan_search *s, size_t which) {
     const struct msc_pair_model *m = model_of(s, which);
     const struct msc_exact_bounds *bounds = s->moves.bounds;
@@ -66,10 +60,7 @@ static void set_field(struct msc_plan_search *s, size_t which) {
         field[e] = (m ? m->terms[e] : 0.0) + (which == 0 && s->weights ? s->weights[e] : 0.0);
     }
     for (size_t t = 0; m && t < bounds->space->n_tasks; t++) {
-        const double *row = pair_row(m, entry_of(s, t, s->moves.point[t]));
-        for (size_t p = 0; row && p < m->n_pair_entries; p++) {
-            field[m->pair_entries[p]] += row[p];
-        }
+        msc_pair_model_add_terms(m, t, s->moves.point[t], 1.0, field);
     }
     s->values[which] = m ? msc_pair_model_value(m, s->moves.point) : 0.0;
     for (size_t t = 0; which == 0 && s->weights && t < bounds->space->n_tasks; t++) {
@@ -88,13 +79,9 @@ static void change_field(struct msc_plan_search *s, size_t which, size_t task, u
     size_t before = entry_of(s, task, s->moves.point[task]), after = entry_of(s, task, choice);
     double *field = s->fields[which];
     s->values[which] += field[after] - field[before];
-    const double *old_row = m ? pair_row(m, before) : NULL;
-    const double *new_row = m ? pair_row(m, after) : NULL;
-    if (new_row && old_row) {
+    if (m && msc_pair_model_add_terms(m, task, choice, 1.0, field)) {
+        msc_pair_model_add_terms(m, task, s->moves.point[task], -1.0, field);
         forget_prices(s);
-    }
-    for (size_t p = 0; new_row && old_row && p < m->n_pair_entries; p++) {
-        field[m->pair_entries[p]] += new_row[p] - old_row[p];
     }
 }
 
@@ -335,10 +322,8 @@ static void shift_field(struct msc_plan_search *s, const struct change *first) {
     const struct msc_pair_model *m = s->model;
     size_t task = first->tasks[0];
     memcpy(s->shifted, s->fields[0], s->moves.bounds->n_entries * sizeof *s->shifted);
-    const double *old_row = m ? pair_row(m, entry_of(s, task, s->moves.point[task])) : NULL;
-    const double *new_row = m ? pair_row(m, entry_of(s, task, first->choices[0])) : NULL;
-    for (size_t p = 0; new_row && old_row && p < m->n_pair_entries; p++) {
-        s->shifted[m->pair_entries[p]] += new_row[p] - old_row[p];
+    if (m && msc_pair_model_add_terms(m, task, first->choices[0], 1.0, s->shifted)) {
+        msc_pair_model_add_terms(m, task, s->moves.point[task], -1.0, s->shifted);
     }
 }
 

@@ -2,10 +2,12 @@
 // up and cost nothing: each choice has its own, and neighbouring tasks interact. One cost has a
 // bound, 0.4 of the way from the least to the greatest.
 //
-//     bench_agent_time [--agent NAME] [--trials 500] [--parallel 8] [--sizes 10x4,50x8] [--json FILE]
+//     bench_agent_time [--agent NAME] [--trials 500] [--parallel 8] [--sizes 10x4,50x8] [--seed 1]
+//         [--json FILE]
 //
-// For each size, tasks x choices, prints the mean processor time of a proposal (ask and tell), and
-// the time of the slowest round of `parallel` proposals. The means are also the rows of FILE.
+// For each size, tasks x choices, prints the mean processor time of a proposal (ask and tell), the
+// time of the slowest round of `parallel` proposals, and the best loss within the bound after 50,
+// 150 and all trials. The mean times are also the rows of FILE. The seed is that of the problem.
 #include "agents/agent.h"
 #include "base/json.h"
 #include "bench/rows.h"
@@ -24,7 +26,7 @@ enum { MOST_CHOICES = 16, MOST_PARALLEL = 64 };
 
 struct settings {
     const char *agent, *sizes, *json;
-    int trials, parallel;
+    int trials, parallel, seed;
 };
 
 // A made-up space, its goal, and the losses of its points.
@@ -92,7 +94,8 @@ static enum msc_status make_costs(struct problem *p, struct msc_cost *cost, stru
     return MSC_OK;
 }
 
-static enum msc_status make_problem(struct problem *p, size_t n_tasks, uint32_t n_choices) {
+static enum msc_status make_problem(struct problem *p, const struct settings *s, size_t n_tasks,
+                                    uint32_t n_choices) {
     static const char *const labels[MOST_CHOICES] = {"a", "b", "c", "d", "e", "f", "g", "h",
                                                      "i", "j", "k", "l", "m", "n", "o", "p"};
     static const uint32_t order[MOST_CHOICES] = {0, 1, 2,  3,  4,  5,  6,  7,
@@ -116,7 +119,7 @@ static enum msc_status make_problem(struct problem *p, size_t n_tasks, uint32_t 
                                   .metrics = metrics,
                                   .n_costs = 1,
                                   .costs = cost};
-    msc_rng_seed(&rng, 1, 1);
+    msc_rng_seed(&rng, (uint64_t)s->seed, 1);
     MSC_TRY(make_losses(p, n_tasks, &rng));
     MSC_TRY(make_costs(p, cost, &rng));
     return msc_space_check(&p->space);
@@ -161,13 +164,17 @@ static double now(void) {
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-// The seconds of asks and tells: of all, and of the slowest round.
-struct times {
-    double all, slowest;
+static const int looks[] = {50, 150}; // numbers of trials after which the best loss is kept
+enum { N_LOOKS = sizeof looks / sizeof looks[0] };
+
+// The seconds of asks and tells, of all and of the slowest round; and the best loss within the
+// bound, at each look and at the end.
+struct result {
+    double all, slowest, best, looked[N_LOOKS];
 };
 
 static enum msc_status search(struct msc_agent *agent, struct problem *p, const struct settings *s,
-                              struct times *times) {
+                              struct result *out) {
     struct msc_trial trials[MOST_PARALLEL];
     struct msc_proposal asked[MOST_PARALLEL];
     int64_t id = 0;
@@ -186,14 +193,19 @@ static enum msc_status search(struct msc_agent *agent, struct problem *p, const 
         for (size_t i = 0; i < n; i++) {
             trials[i].proposal = asked[i];
             evaluate(p, &trials[i], id++);
+            bool is_inside = trials[i].outcome.state == MSC_TRIAL_COMPLETE;
+            out->best = fmin(out->best, is_inside ? trials[i].outcome.metrics[0] : INFINITY);
+            for (int k = 0; k < N_LOOKS; k++) {
+                out->looked[k] = done + (int)i < looks[k] ? out->best : out->looked[k];
+            }
         }
         start = now();
         for (size_t i = 0; i < n; i++) {
             MSC_TRY(msc_agent_tell(agent, &trials[i]));
         }
         seconds += now() - start;
-        times->all += seconds;
-        times->slowest = fmax(times->slowest, seconds);
+        out->all += seconds;
+        out->slowest = fmax(out->slowest, seconds);
         done += (int)n;
         if (n == 0) {
             return MSC_FAIL(MSC_E_STATE, "%s proposes nothing after %d trials", s->agent, done);
@@ -206,16 +218,17 @@ static enum msc_status bench_size(const struct settings *s, size_t n_tasks, uint
                                   cJSON *rows) {
     struct problem p = {0};
     struct msc_agent *agent = NULL;
-    struct times times = {0};
+    struct result result = {.best = INFINITY};
     char model[64];
     enum msc_status status = MSC_OK;
-    MSC_TRY_OUT(make_problem(&p, n_tasks, n_choices));
+    MSC_TRY_OUT(make_problem(&p, s, n_tasks, n_choices));
     MSC_TRY_OUT(
         msc_agent_create(&agent, msc_agent_find(s->agent), NULL, &p.space, &p.goal, 1));
-    MSC_TRY_OUT(search(agent, &p, s, &times));
+    MSC_TRY_OUT(search(agent, &p, s, &result));
     snprintf(model, sizeof model, "%zux%u", n_tasks, n_choices);
-    double mean = 1000.0 * times.all / s->trials;
-    printf("| %s | %.3f | %.1f |\n", model, mean, 1000.0 * times.slowest);
+    double mean = 1000.0 * result.all / s->trials;
+    printf("| %s | %.3f | %.1f | %.5g | %.5g | %.5g |\n", model, mean, 1000.0 * result.slowest,
+           result.looked[0], result.looked[1], result.best);
     fflush(stdout);
     MSC_TRY_OUT(bench_row_add(rows, &(struct bench_row){.bench = "agent ms a proposal",
                                                         .model = model,
@@ -231,8 +244,9 @@ out:
 static enum msc_status bench_all(const struct settings *s) {
     cJSON *rows = cJSON_CreateArray();
     enum msc_status status = MSC_OK;
-    printf("| tasks x choices | %s, ms a proposal | slowest round of %d, ms |\n|---|---|---|\n",
-           s->agent, s->parallel);
+    printf("| tasks x choices | %s, ms a proposal | slowest round of %d, ms | best loss after %d | "
+           "%d | %d |\n|---|---|---|---|---|---|\n",
+           s->agent, s->parallel, looks[0], looks[1], s->trials);
     for (const char *at = s->sizes; at && *at && status == MSC_OK; at = strchr(at, ',')) {
         size_t n_tasks = 0;
         unsigned n_choices = 0;
@@ -262,6 +276,7 @@ static bool read_settings(struct settings *s, int argc, char **argv) {
                                                               : NULL;
         int *number = strcmp(argv[i], "--trials") == 0     ? &s->trials
                       : strcmp(argv[i], "--parallel") == 0 ? &s->parallel
+                      : strcmp(argv[i], "--seed") == 0     ? &s->seed
                                                            : NULL;
         if (text) {
             *text = argv[i + 1];
@@ -277,10 +292,10 @@ static bool read_settings(struct settings *s, int argc, char **argv) {
 
 int main(int argc, char **argv) {
     struct settings s = {
-        .agent = "auto", .sizes = USUAL_SIZES, .trials = 500, .parallel = 8};
+        .agent = "auto", .sizes = USUAL_SIZES, .trials = 500, .parallel = 8, .seed = 1};
     if (!read_settings(&s, argc, argv)) {
         fprintf(stderr, "usage: bench_agent_time [--agent NAME] [--trials N] [--parallel 1 ... %d] "
-                        "[--sizes 10x4,50x8,...] [--json FILE]\n", MOST_PARALLEL);
+                        "[--sizes 10x4,50x8,...] [--seed N] [--json FILE]\n", MOST_PARALLEL);
         return 2;
     }
     enum msc_status status = bench_all(&s);
