@@ -89,6 +89,8 @@ static enum msc_status add_part(struct msc_agent *agent, struct msc_auto *a, int
     part->max = max;
     MSC_TRY(msc_sensitivity_init(&part->sensitivity, arena, &a->sampler.bounds));
     part->sensitivity.doubts_failures = true;
+    MSC_TRY(msc_feature_prior_init(&part->prior, arena, &a->sampler.bounds,
+                                   part->sensitivity.n_positions));
     MSC_TRY(msc_pair_model_init(&part->model, arena, &a->sampler.bounds));
     MSC_TRY(msc_auto_use_neighbours(a, arena, &part->model));
     part->model.learns_correlation = !is_large(a);
@@ -241,6 +243,7 @@ static void learn(struct msc_auto *a) {
         if (!a->is_ready) {
             return;
         }
+        msc_feature_prior_improve(&part->prior, &part->sensitivity);
         for (size_t e = 0; e < bounds->n_entries; e++) {
             a->is_known[e] = msc_sensitivity_is_exact(&part->sensitivity, e);
         }
@@ -301,6 +304,7 @@ static void judge(struct msc_auto *a, const uint32_t choices[], const struct msc
 // Turns: P is a probe, C a child, H a hope. 0, 3, 6 and A are plans of temperature 0, 0.3, 0.6 and
 // 1.
 static const char opening_turns[] = "PP0PP3PP0PP3PP0P";
+static const char informed_turns[] = "PPP0PPP3PPP0PPP6";
 static const char additive_turns[] = "PPP0PPPPPPP0PPPP";
 static const char draw_turns[] = "36A";
 
@@ -333,6 +337,10 @@ static char next_turn(struct msc_auto *a) {
     bool is_additive = a->n_probes_left > 0 && msc_auto_looks_additive(a);
     if (!msc_auto_is_opening(a) && !is_additive) {
         return is_large(a) && !a->is_news ? 'C' : usual_turn(a);
+    }
+    if (!is_additive && msc_feature_prior_is_informed(&a->parts[0].prior)) {
+        char wanted = informed_turns[turn];
+        return wanted == 'H' && !a->has_hopes ? 'C' : wanted == '0' && !a->is_news ? 'P' : wanted;
     }
     // A plan among the probes is worth a trial only if the models changed since the last plan.
     char wanted = is_additive ? additive_turns[turn] : opening_turns[turn];

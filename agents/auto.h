@@ -5,6 +5,7 @@
 #define MSC_AGENTS_AUTO_H
 
 #include "agents/agent.h"
+#include "agents/feature_prior.h"
 #include "agents/knapsack.h"
 #include "agents/pair_model.h"
 #include "agents/plan_search.h"
@@ -36,6 +37,7 @@ struct msc_auto_part {
     double sign;
     double max; // bound on sign * value; +inf for an objective
     struct msc_sensitivity sensitivity;
+    struct msc_feature_prior prior;
     struct msc_pair_model model;
 };
 

@@ -3,11 +3,12 @@
 // bound, 0.4 of the way from the least to the greatest.
 //
 //     bench_agent_time [--agent NAME] [--trials 500] [--parallel 8] [--sizes 10x4,50x8] [--seed 1]
-//         [--json FILE]
+//         [--features 1] [--json FILE]
 //
 // For each size, tasks x choices, prints the mean processor time of a proposal (ask and tell), the
 // time of the slowest round of `parallel` proposals, and the best loss within the bound after 50,
-// 150 and all trials. The mean times are also the rows of FILE. The seed is that of the problem.
+// 150 and all trials. The mean times are also the rows of FILE. The seed is that of the problem. With
+// --features 1, each choice has a feature: its own loss, wrong by random factors.
 #include "agents/agent.h"
 #include "base/json.h"
 #include "bench/rows.h"
@@ -26,7 +27,7 @@ enum { MOST_CHOICES = 16, MOST_PARALLEL = 64 };
 
 struct settings {
     const char *agent, *sizes, *json;
-    int trials, parallel, seed;
+    int trials, parallel, seed, features;
 };
 
 // A made-up space, its goal, and the losses of its points.
@@ -94,6 +95,25 @@ static enum msc_status make_costs(struct problem *p, struct msc_cost *cost, stru
     return MSC_OK;
 }
 
+// Each task's features are wrong by a factor of its own, and each choice's by a smaller one.
+static enum msc_status make_features(struct problem *p, struct msc_task tasks[],
+                                     struct msc_rng *rng) {
+    static const char *const names[] = {"output_error"};
+    for (size_t t = 0; t < p->space.n_tasks; t++) {
+        double *features = msc_arena_array(&p->arena, p->n_choices, sizeof *features);
+        double wrong = pow(10.0, uniform(rng, -0.5, 0.5));
+        MSC_TRY(MSC_ALLOCATED(features));
+        for (uint32_t c = 0; c < p->n_choices; c++) {
+            features[c] =
+                p->alone[t * p->n_choices + c] * wrong * pow(10.0, uniform(rng, -0.15, 0.15));
+        }
+        tasks[t].choice_features = features;
+    }
+    p->space.n_choice_features = 1;
+    p->space.choice_feature_names = names;
+    return MSC_OK;
+}
+
 static enum msc_status make_problem(struct problem *p, const struct settings *s, size_t n_tasks,
                                     uint32_t n_choices) {
     static const char *const labels[MOST_CHOICES] = {"a", "b", "c", "d", "e", "f", "g", "h",
@@ -122,6 +142,9 @@ static enum msc_status make_problem(struct problem *p, const struct settings *s,
     msc_rng_seed(&rng, (uint64_t)s->seed, 1);
     MSC_TRY(make_losses(p, n_tasks, &rng));
     MSC_TRY(make_costs(p, cost, &rng));
+    if (s->features) {
+        MSC_TRY(make_features(p, tasks, &rng));
+    }
     return msc_space_check(&p->space);
 }
 
@@ -277,6 +300,7 @@ static bool read_settings(struct settings *s, int argc, char **argv) {
         int *number = strcmp(argv[i], "--trials") == 0     ? &s->trials
                       : strcmp(argv[i], "--parallel") == 0 ? &s->parallel
                       : strcmp(argv[i], "--seed") == 0     ? &s->seed
+                      : strcmp(argv[i], "--features") == 0 ? &s->features
                                                            : NULL;
         if (text) {
             *text = argv[i + 1];
@@ -295,7 +319,7 @@ int main(int argc, char **argv) {
         .agent = "auto", .sizes = USUAL_SIZES, .trials = 500, .parallel = 8, .seed = 1};
     if (!read_settings(&s, argc, argv)) {
         fprintf(stderr, "usage: bench_agent_time [--agent NAME] [--trials N] [--parallel 1 ... %d] "
-                        "[--sizes 10x4,50x8,...] [--seed N] [--json FILE]\n", MOST_PARALLEL);
+                        "[--sizes 10x4,50x8,...] [--seed N] [--features 1] [--json FILE]\n", MOST_PARALLEL);
         return 2;
     }
     enum msc_status status = bench_all(&s);
