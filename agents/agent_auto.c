@@ -304,7 +304,7 @@ static void judge(struct msc_auto *a, const uint32_t choices[], const struct msc
 // Turns: P is a probe, C a child, H a hope. 0, 3, 6 and A are plans of temperature 0, 0.3, 0.6 and
 // 1.
 static const char opening_turns[] = "PP0PP3PP0PP3PP0P";
-static const char informed_turns[] = "PPP0PPP3PPP0PPP6";
+static const char informed_turns[] = "P0P3P0P6P0P3P0PA";
 static const char additive_turns[] = "PPP0PPPPPPP0PPPP";
 static const char draw_turns[] = "36A";
 

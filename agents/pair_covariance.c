@@ -213,26 +213,19 @@ double msc_pair__pair_variance(const struct msc_pair_model *m) {
 }
 
 void msc_pair__set_covariances(struct msc_pair_model *m) {
-    for (size_t i = 0; i < m->n_points; i++) {
-        msc_pair__set_column(m, i, msc_pair__point(m, i));
-    }
-    for (size_t i = 0; i < m->n_points; i++) {
-        double *alone = m->alone + i * MSC_PAIR_POINTS;
-        bool has_unknown = msc_pair__set_unknown(m, msc_pair__point(m, i));
+    for (size_t i = m->n_covered; i < m->n_points; i++) {
+        const uint32_t *x = msc_pair__point(m, i);
+        double *alone = m->alone + i * MSC_PAIR_POINTS, *pairs = m->pairs + i * MSC_PAIR_POINTS;
+        bool has_unknown = msc_pair__set_unknown(m, x);
         memset(alone, 0, (i + MSC_PAIR_LANES) / MSC_PAIR_LANES * MSC_PAIR_LANES * sizeof *alone);
-        for (size_t k = 0; has_unknown && k <= i; k += MSC_PAIR_LANES) {
-            add_shared(m, i, k, alone + k);
-        }
-    }
-    for (size_t k = 0; k < m->n_points; k++) {
-        msc_pair__set_own(m, msc_pair__point(m, k));
-        for (size_t i = k / MSC_PAIR_LANES * MSC_PAIR_LANES; i < m->n_points; i += MSC_PAIR_LANES) {
-            double with[MSC_PAIR_LANES];
-            msc_pair__pair_covariances(m, i, with);
-            for (size_t lane = 0; lane < MSC_PAIR_LANES; lane++) {
-                m->pairs[(i + lane) * MSC_PAIR_POINTS + k] = with[lane];
+        msc_pair__set_column(m, i, x);
+        msc_pair__set_own(m, x);
+        for (size_t k = 0; k <= i; k += MSC_PAIR_LANES) {
+            if (has_unknown) {
+                add_shared(m, i, k, alone + k);
             }
+            msc_pair__pair_covariances(m, k, pairs + k);
         }
     }
+    m->n_covered = m->n_points;
 }
-

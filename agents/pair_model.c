@@ -120,6 +120,7 @@ static void take_pending(struct msc_pair_model *m) {
     size_t n_tasks = m->bounds->space->n_tasks, first = m->n_points;
     for (size_t i = first; i < first + m->n_pending; i++) {
         size_t place = m->n_points < m->max_points ? m->n_points++ : point_to_drop(m);
+        m->n_covered = place < m->n_covered ? place : m->n_covered;
         put_point(m, place, m->points + i * n_tasks, m->values[i], m->errors[i], m->ages[i]);
     }
     m->is_stale = m->is_stale || m->n_pending > 0;
@@ -334,6 +335,8 @@ struct structure {
 };
 
 static void set_structure(struct msc_pair_model *m, struct structure to) {
+    bool is_same = m->correlation == to.correlation && m->is_near == to.is_near;
+    m->n_covered = is_same ? m->n_covered : 0;
     m->correlation = to.correlation;
     m->is_near = to.is_near;
     msc_pair__choose_pairs(m);
@@ -364,8 +367,12 @@ static void choose_structure(struct msc_pair_model *m) {
 
 void msc_pair_model_fit(struct msc_pair_model *m, double base, const double means[],
                         const bool is_known[]) {
-    memcpy(m->means, means, m->bounds->n_entries * sizeof *means);
-    memcpy(m->is_known, is_known, m->bounds->n_entries * sizeof *is_known);
+    size_t n_entries = m->bounds->n_entries;
+    bool is_same = memcmp(m->means, means, n_entries * sizeof *means) == 0 &&
+                   memcmp(m->is_known, is_known, n_entries * sizeof *is_known) == 0;
+    m->n_covered = is_same ? m->n_covered : 0;
+    memcpy(m->means, means, n_entries * sizeof *means);
+    memcpy(m->is_known, is_known, n_entries * sizeof *is_known);
     m->base = base;
     take_pending(m);
     m->is_stale = false;

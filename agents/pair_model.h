@@ -75,6 +75,7 @@ struct msc_pair_model {
     double *unknown;     // [n_tasks], for one point: variance of each choice's unknown loss
     double *task_scales; // [n_tasks]
     double correlation;
+    size_t n_covered; // leading points whose covariances are those of this prior
     bool learns_correlation; // set by the owner; false: the correlation is 0.5
     size_t n_edges;
     struct msc_pair_edge *edges; // [n_edges]

@@ -20,8 +20,8 @@ void msc_pair__set_column(struct msc_pair_model *m, size_t i, const uint32_t x[]
 void msc_pair__pair_covariances(const struct msc_pair_model *m, size_t i, double out[]);
 // The variance of the point of msc_pair__set_own, in the same sense.
 double msc_pair__pair_variance(const struct msc_pair_model *m);
-// Sets the covariances of all points, not yet multiplied by strengths: `alone` from choices of
-// unknown loss, `pairs` from pair terms.
+// Sets the covariances of the points from n_covered on with all points, not yet multiplied by
+// strengths: `alone` from choices of unknown loss, `pairs` from pair terms.
 void msc_pair__set_covariances(struct msc_pair_model *m);
 // Selects the tasks that have pair terms: with is_near, all; else those of greatest scale.
 void msc_pair__choose_pairs(struct msc_pair_model *m);

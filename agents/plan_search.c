@@ -85,11 +85,26 @@ static void change_field(struct msc_plan_search *s, size_t which, size_t task, u
     }
 }
 
+// The load of a change to the choice `entry`: the sum of each bounded cost's increase relative to
+// its limit.
+static double load_of(const struct msc_plan_search *s, size_t entry) {
+    const double *deltas = s->deltas + entry * MSC_MAX_BOUNDS;
+    double sum = 0.0;
+    for (size_t i = 0; i < s->moves.bounds->n_items; i++) {
+        const struct msc_exact_bound *bound = &s->moves.bounds->items[i];
+        bool has_max = !isinf(bound->max);
+        double limit = fabs(has_max ? bound->max : bound->min);
+        sum += (has_max ? 1.0 : -1.0) * deltas[i] / (limit > 0.0 ? limit : 1.0);
+    }
+    return sum;
+}
+
 static void set_deltas(struct msc_plan_search *s, size_t task) {
     for (uint32_t c = 0; c < s->moves.bounds->space->tasks[task].n_choices; c++) {
         size_t entry = entry_of(s, task, c);
         msc_exact_moves_deltas(&s->moves, task, c, s->deltas + entry * MSC_MAX_BOUNDS);
         s->first_deltas[entry] = s->deltas[entry * MSC_MAX_BOUNDS];
+        s->loads[entry] = load_of(s, entry);
     }
 }
 
@@ -161,8 +176,8 @@ static bool holds_after(const struct msc_plan_search *s, struct change *c) {
         for (size_t k = 0; k < c->n; k++) {
             value += s->deltas[entry_of(s, c->tasks[k], c->choices[k]) * MSC_MAX_BOUNDS + i];
         }
-        if (msc_exact_moves_overshoot(value - bound->max, bound->max) > 0.0 ||
-            msc_exact_moves_overshoot(bound->min - value, bound->min) > 0.0) {
+        if (value - bound->max > msc_exact_moves_slack(bound->max) ||
+            bound->min - value > msc_exact_moves_slack(bound->min)) {
             return false;
         }
     }
@@ -173,19 +188,6 @@ static bool holds_after(const struct msc_plan_search *s, struct change *c) {
 // decrease of the violation.
 static double price(const struct change *c, double violation) {
     return c->value / (violation - c->violation);
-}
-
-// The change's load: the sum of each bounded cost's increase relative to its limit.
-static double load_of(const struct msc_plan_search *s, size_t task, uint32_t choice) {
-    const double *deltas = s->deltas + entry_of(s, task, choice) * MSC_MAX_BOUNDS;
-    double sum = 0.0;
-    for (size_t i = 0; i < s->moves.bounds->n_items; i++) {
-        const struct msc_exact_bound *bound = &s->moves.bounds->items[i];
-        bool has_max = !isinf(bound->max);
-        double limit = fabs(has_max ? bound->max : bound->min);
-        sum += (has_max ? 1.0 : -1.0) * deltas[i] / (limit > 0.0 ? limit : 1.0);
-    }
-    return sum;
 }
 
 // Keeps the changes of least value, from which pairs are made later, even if they break bounds.
@@ -310,7 +312,7 @@ static struct change best_single(struct msc_plan_search *s, size_t *n_firsts) {
             if (change.value < best.value && !is_too_far(s, &change) && holds_after(s, &change)) {
                 best = change;
             }
-            change.value += s->price * load_of(s, t, c);
+            change.value += s->price * s->loads[entry_of(s, t, c)];
             offer_first(s, n_firsts, &change);
         }
     }
@@ -447,11 +449,6 @@ void msc_plan_search_relax(struct msc_plan_search *s, uint32_t choices[]) {
     const struct msc_space *space = s->moves.bounds->space;
     double low = 0.0, high = 1e-9;
     start_at(s, choices);
-    for (size_t t = 0; t < space->n_tasks; t++) {
-        for (uint32_t c = 0; c < space->tasks[t].n_choices; c++) {
-            s->loads[entry_of(s, t, c)] = load_of(s, t, c);
-        }
-    }
     if (holds_at(s, 0.0)) {
         high = 0.0;
     }
