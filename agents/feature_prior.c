@@ -13,6 +13,8 @@
 // Variance of the logarithm of a mean loss that follows from a uniform plan, because of
 // interactions.
 #define UNIFORM_VARIANCE 0.25
+// Guesses count as informed if the losses of choices of this many tasks are known.
+#define ENOUGH_TASKS 8
 // Features whose values are positive and vary by more than this factor count as logarithms.
 #define LEAST_RATIO 2.0
 
@@ -123,6 +125,20 @@ static double fill_feature(struct msc_feature_prior *f, size_t at, feature_of *o
     return standardise(f, at, n_positions);
 }
 
+// The feature that losses are expected to be proportional to: "output_error" or else
+// "weight_error". SIZE_MAX if there is neither.
+static size_t error_feature(const struct msc_space *space) {
+    static const char *const names[] = {"output_error", "weight_error"};
+    for (size_t k = 0; k < sizeof names / sizeof names[0]; k++) {
+        for (size_t i = 0; i < space->n_choice_features; i++) {
+            if (strcmp(space->choice_feature_names[i], names[k]) == 0) {
+                return i;
+            }
+        }
+    }
+    return SIZE_MAX;
+}
+
 enum msc_status msc_feature_prior_init(struct msc_feature_prior *f, struct msc_arena *arena,
                                        const struct msc_exact_bounds *bounds, size_t n_positions) {
     const struct msc_space *space = bounds->space;
@@ -146,8 +162,7 @@ enum msc_status msc_feature_prior_init(struct msc_feature_prior *f, struct msc_a
     for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; k++) {
         for (size_t i = 0; i < kinds[k].n && at < f->n; i++, at++) {
             double deviation = fill_feature(f, at, kinds[k].of, i, n_positions);
-            bool is_error = k == 0 && strcmp(space->choice_feature_names[i], "output_error") == 0;
-            f->expected[at] = is_error ? deviation : 0.0;
+            f->expected[at] = k == 0 && i == error_feature(space) ? deviation : 0.0;
         }
     }
     return MSC_OK;
@@ -232,15 +247,9 @@ static void fit(struct msc_feature_prior *f, const struct msc_sensitivity *s) {
 }
 
 static void set_left(struct msc_feature_prior *f, const struct msc_sensitivity *s) {
-    double squares = 0.0;
-    size_t n = 0;
     for (size_t e = 0; e < f->bounds->n_entries; e++) {
-        double y = known_log(f, s, e);
-        f->left[e] = y - regress(f, e);
-        squares += isnan(y) ? 0.0 : f->left[e] * f->left[e];
-        n += !isnan(y);
+        f->left[e] = known_log(f, s, e) - regress(f, e);
     }
-    f->error = n > 0 ? sqrt(squares / (double)n) : INFINITY;
 }
 
 // What the known choices of the task say about the difference from the regression at `place`.
@@ -278,9 +287,6 @@ void msc_feature_prior_improve(struct msc_feature_prior *f, struct msc_sensitivi
     }
 }
 
-#ifndef ENOUGH
-#define ENOUGH 8
-#endif
 bool msc_feature_prior_is_informed(const struct msc_feature_prior *f) {
-    return f->n > 0 && f->n_known >= ENOUGH;
+    return f->n > 0 && f->n_known >= ENOUGH_TASKS;
 }

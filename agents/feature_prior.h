@@ -3,7 +3,8 @@
 //
 // The logarithm of a choice's isolated loss, relative to the mean loss of all choices at its
 // position (the order from the most to the least expensive), is a linear function of the choice's
-// features. The coefficients are a ridge regression over the choices of known loss. Features count
+// features. The coefficients are a ridge regression over the choices of known loss; at first, losses
+// are assumed to be proportional to "output_error" or, without it, to "weight_error". Features count
 // by how far they differ from the mean of their position, as logarithms if they are positive. The
 // features are those of choices and of tasks, and what a choice saves of each bounded cost.
 // Between the known choices of a task, the difference from the regression is interpolated.
@@ -23,7 +24,6 @@ struct msc_feature_prior {
     double expected[MSC_FEATURE_PRIOR_MOST];     // coefficients before any loss is known
     double coefficients[MSC_FEATURE_PRIOR_MOST]; // of the regression
     double level;  // mean of log(loss / mean loss of the position) over the known choices
-    double error;  // standard deviation of a known loss from its regression, as a logarithm
     size_t n_known; // tasks with a known loss
     double *means; // [n_positions], mean isolated loss of a position
     double *left;  // [n_entries], logarithm of the known loss minus the regression; NaN: not known

@@ -328,6 +328,11 @@ static bool is_due_to_choose(const struct msc_pair_model *m) {
     return has_grown || is_replaced || m->n_points <= FEW_POINTS;
 }
 
+// Pairs of neighbours only must be likelier than all pairs by this logarithm.
+#define NEAR_EVIDENCE 2.0
+// With more points than this, the structure stays.
+#define STRUCTURE_POINTS 200
+
 // How pair terms are correlated, and which tasks have them.
 struct structure {
     double correlation;
@@ -353,7 +358,7 @@ static void choose_structure(struct msc_pair_model *m) {
         for (size_t i = 0; i < n_correlations; i++) {
             struct structure tried = {correlations[i], is_near};
             set_structure(m, tried);
-            double here = choose_strengths(m);
+            double here = choose_strengths(m) - (is_near ? NEAR_EVIDENCE : 0.0);
             if (here > greatest) {
                 greatest = here;
                 chosen = tried;
@@ -381,10 +386,15 @@ void msc_pair_model_fit(struct msc_pair_model *m, double base, const double mean
     set_scales(m);
     replace_unusable(m);
     set_residuals(m);
-    if (m->n_points > 0 && is_due_to_choose(m)) {
+    bool is_due = m->n_points > 0 && is_due_to_choose(m);
+    bool has_many = m->n_points > STRUCTURE_POINTS && m->n_chosen > 0;
+    if (is_due && !has_many) {
         choose_structure(m);
     } else {
         set_structure(m, (struct structure){m->correlation, m->is_near});
+    }
+    if (is_due && has_many) {
+        choose_strengths(m);
     }
     while (!isfinite(likelihood(m, m->strengths)) && m->n_points > 0) {
         m->n_points--; // because of rounding, the matrix was not positive definite
