@@ -9,6 +9,8 @@
 #define LEAST_GAIN 1e-12
 // Greatest number of pairs of changes that a step examines.
 #define MOST_PAIRS 20000
+// With more choices than this, a step takes the best pair of the first change that has one.
+#define FEW_ENTRIES 100
 // Tasks in a block; a block's least price is kept.
 #define BLOCK_TASKS 256
 // Greatest relative change of a steady price by rounding.
@@ -356,7 +358,8 @@ static void pair_with(struct msc_plan_search *s, const struct change *first, str
 static struct change best_pair(struct msc_plan_search *s, size_t n_firsts) {
     struct change best = {.value = -LEAST_GAIN};
     size_t most = MOST_PAIRS / s->moves.bounds->n_entries + 2;
-    for (size_t i = 0; i < n_firsts && i < most && best.n == 0; i++) {
+    bool takes_first = s->moves.bounds->n_entries > FEW_ENTRIES;
+    for (size_t i = 0; i < n_firsts && i < most && !(takes_first && best.n > 0); i++) {
         struct change first = {
             .n = 1, .tasks = {s->first_tasks[i]}, .choices = {s->first_choices[i]}};
         rate_value(s, &first);
