@@ -108,7 +108,10 @@ static enum msc_status init_part(struct msc_agent *agent, struct msc_auto *a,
     *part = *from;
     MSC_TRY(msc_sensitivity_init(&part->sensitivity, arena, bounds_of(a)));
     part->sensitivity.doubts_failures = true;
+    MSC_TRY(
+        msc_feature_prior_init(&part->prior, arena, bounds_of(a), part->sensitivity.n_positions));
     MSC_TRY(msc_pair_model_init(&part->model, arena, bounds_of(a)));
+    MSC_TRY(msc_auto_use_neighbours(a, arena, &part->model));
     part->model.learns_correlation = !is_large(a);
     return MSC_OK;
 }
@@ -275,6 +278,7 @@ static void learn(struct msc_auto *a) {
         if (!a->is_ready) {
             return;
         }
+        msc_feature_prior_improve(&part->prior, &part->sensitivity);
         for (size_t e = 0; e < bounds->n_entries; e++) {
             a->is_known[e] = msc_sensitivity_is_exact(&part->sensitivity, e);
         }
@@ -343,6 +347,7 @@ static void judge(struct msc_auto *a, const uint32_t choices[], const struct msc
 // Turns: N is a near point, P is a probe, C a child, H a hope. 0, 3, 6 and A are plans of temperature 0, 0.3, 0.6 and
 // 1.
 static const char opening_turns[] = "PP0PP3PP0PP3PP0P";
+static const char informed_turns[] = "P0P3P0P6P0P3P0PA";
 static const char additive_turns[] = "PPP0PPPPPPP0PPPP";
 // With several objectives, a plan is worth as much as a probe from the first trial on, because a
 // front consists of many plans.
@@ -394,6 +399,10 @@ static char next_turn(struct msc_auto *a) {
     bool is_additive = a->n_probes_left > 0 && msc_auto_looks_additive(a);
     if (!msc_auto_is_opening(a) && !is_additive) {
         return is_large(a) && !a->is_news ? 'C' : usual_turn(a);
+    }
+    if (!is_additive && msc_feature_prior_is_informed(&a->parts[0].prior)) {
+        char wanted = informed_turns[turn];
+        return wanted == 'H' && !a->has_hopes ? 'C' : wanted == '0' && !a->is_news ? 'P' : wanted;
     }
     // A plan among the probes is worth a trial only if the models changed since the last plan.
     const char *turns = a->front.is_used ? front_turns

@@ -7,6 +7,7 @@
 #include "agents/agent.h"
 #include "agents/auto_front.h"
 #include "agents/chance.h"
+#include "agents/feature_prior.h"
 #include "agents/knapsack.h"
 #include "agents/near_model.h"
 #include "agents/pair_model.h"
@@ -44,6 +45,7 @@ struct msc_auto_part {
     double sign;
     double max; // bound on sign * value; +inf for an objective
     struct msc_sensitivity sensitivity;
+    struct msc_feature_prior prior;
     struct msc_pair_model model;
 };
 
@@ -130,5 +132,8 @@ enum msc_status msc_auto_near_init(struct msc_auto *a, struct msc_arena *arena);
 // Proposes the most promising unseen point by a model without a base and by its chance of being
 // measured; while too few points were measured, a random point that is likely to be measured.
 bool msc_auto_near(struct msc_auto *a, struct msc_proposal *out);
+// Tells a model which tasks are neighbours.
+enum msc_status msc_auto_use_neighbours(struct msc_auto *a, struct msc_arena *arena,
+                                        struct msc_pair_model *model);
 
 #endif

@@ -7,16 +7,24 @@
 #include <string.h>
 
 // Draws of the model in which candidates are searched: the first is the mean, the others have
-// rising temperatures. In each draw, searches begin at STARTS of the usual starts.
+// rising temperatures. In each draw, searches begin at STARTS of the usual starts. Draws and
+// searches take more time if there are many choices, so there are fewer of them.
 #define DRAWS 6
+#define DRAWS_OF_MANY 3
+#define STARTS_OF_MANY 4
+#define MANY_ENTRIES 150
 #define LEAST_TEMPERATURE 0.8
-#define TEMPERATURE_STEP 0.3
+#define HIGHEST_TEMPERATURE 2.0
 #define STARTS (MSC_AUTO_HOPES / DRAWS)
+
+static bool has_many(const struct msc_auto *a) {
+    return a->sampler.bounds.n_entries > MANY_ENTRIES;
+}
 
 // Collects the unseen points at which searches in the model's current draw end.
 static void search_draw(struct msc_auto *a) {
     size_t n_tasks = a->sampler.bounds.space->n_tasks;
-    for (size_t which = 0; which < STARTS; which++) {
+    for (size_t which = 0; which < (has_many(a) ? STARTS_OF_MANY : STARTS); which++) {
         double value;
         if (msc_auto_search_from(a, which, &value) && msc_auto_is_unseen(a, a->start)) {
             memcpy(a->hopes + a->n_hopes++ * n_tasks, a->start, n_tasks * sizeof *a->hopes);
@@ -27,8 +35,10 @@ static void search_draw(struct msc_auto *a) {
 static void gather(struct msc_auto *a, struct msc_pair_model *model) {
     a->search.max_changed = SIZE_MAX;
     a->n_hopes = 0;
-    for (int i = 0; i < DRAWS; i++) {
-        double temperature = i == 0 ? 0.0 : LEAST_TEMPERATURE + TEMPERATURE_STEP * (i - 1);
+    int n_draws = has_many(a) ? DRAWS_OF_MANY : DRAWS;
+    double step = (HIGHEST_TEMPERATURE - LEAST_TEMPERATURE) / (n_draws - 2);
+    for (int i = 0; i < n_draws; i++) {
+        double temperature = i == 0 ? 0.0 : LEAST_TEMPERATURE + step * (i - 1);
         msc_pair_model_draw(model, a->sampler.rng, temperature * a->hope_width);
         search_draw(a);
     }

@@ -35,11 +35,15 @@ void msc_exact_moves_deltas(const struct msc_exact_moves *moves, size_t task, ui
                             double out[]);
 // The violation (msc_goal_violation) of the point's values with `deltas` added.
 double msc_exact_moves_violation(const struct msc_exact_moves *moves, const double deltas[]);
+// How far a value may exceed its limit by rounding.
+static inline double msc_exact_moves_slack(double limit) {
+    return 1e-12 * fabs(limit);
+}
 // The violation of a value that exceeds its limit by `above`. An excess within rounding counts as
 // 0.
 static inline double msc_exact_moves_overshoot(double above, double limit) {
     double size = fabs(limit);
-    return above <= 1e-12 * size ? 0.0 : size > 0.0 ? above / size : above;
+    return above <= msc_exact_moves_slack(limit) ? 0.0 : size > 0.0 ? above / size : above;
 }
 // Whether the point meets the bounds. Near a limit, msc_exact_bounds_hold decides.
 bool msc_exact_moves_hold(const struct msc_exact_moves *moves);

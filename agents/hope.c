@@ -6,8 +6,10 @@
 
 // Standard deviations that the lower confidence bound subtracts from the mean.
 #define SPREADS 2.0
-// Approximate limit on the multiplications of one descent.
+// Approximate limit on the multiplications of one descent. A descent that could rate less than
+// LEAST_SHARE of the changes of one task is left out.
 #define MOST_WORK 2e6
+#define LEAST_SHARE 0.25
 
 double msc_hope_of(const struct msc_hope *h, double mean, double spread) {
     spread *= h->width;
@@ -99,6 +101,9 @@ void msc_hope_descend(const struct msc_hope *h, uint32_t choices[], double value
                         .to_ask = (double)n_tasks,
                         .to_value = n_points * (0.5 * n_points + (double)n_tasks),
                         .least = value};
+    if (MOST_WORK < LEAST_SHARE * (double)m->bounds->n_entries * d.to_value) {
+        return;
+    }
     do {
         d.n = 0;
         for (size_t n = 1; n <= 2; n++) {

@@ -136,6 +136,19 @@ static bool knapsack_spend(struct msc_knapsack *ks, size_t d, size_t entry) {
     return true;
 }
 
+// Whether the complete plan of `spent` may have a lower loss than the best plan. Rounding may also
+// let a worse plan pass.
+static bool may_be_better(const struct msc_knapsack *ks) {
+    const double *spent = ks->spent + ks->bounds->space->n_tasks * (1 + MSC_KNAPSACK_RESOURCES);
+    double loss = spent[0], size = fabs(spent[0]);
+    for (size_t k = 0; k < ks->n_resources; k++) {
+        double part = ks->resources[k].multiplier * spent[1 + k];
+        loss -= part;
+        size += fabs(part);
+    }
+    return loss <= ks->best_loss + SLACK * size;
+}
+
 // Tries the next child at depth d. Returns the depth to continue at; SIZE_MAX at the end of the
 // tree.
 static size_t knapsack_visit(struct msc_knapsack *ks, size_t d, double offset, uint32_t choices[]) {
@@ -166,7 +179,7 @@ static size_t knapsack_visit(struct msc_knapsack *ks, size_t d, double offset, u
         return d + 1;
     }
     ks->work += ks->plan_work;
-    if (msc_knapsack__violation(ks, ks->point) == 0.0) {
+    if (may_be_better(ks) && msc_knapsack__violation(ks, ks->point) == 0.0) {
         msc_knapsack__keep_if_better(ks, ks->point, choices);
     }
     return d;

@@ -72,13 +72,13 @@ static inline double msc_agent_gain(double z) {
     return fmax(z, 0.0) + msc_agent_density(x) * (1.0 - x * msc_agent_mills_ratio(x));
 }
 
-// An approximately normal number of mean 0 and variance 1: a sum of 12 uniform numbers.
+// An approximately normal number of mean 0 and variance 1: the sum of the eight bytes of a random
+// number. Each byte has the variance (256^2 - 1) / 12.
 static inline double msc_agent_normal(struct msc_rng *rng) {
-    double sum = -6.0;
-    for (int i = 0; i < 12; i++) {
-        sum += msc_rng_double(rng);
-    }
-    return sum;
+    uint64_t bytes = msc_rng_u64(rng);
+    uint64_t pairs = (bytes & 0x00ff00ff00ff00ff) + ((bytes >> 8) & 0x00ff00ff00ff00ff);
+    uint64_t sum = (pairs * 0x0001000100010001) >> 48;
+    return ((double)sum - 1020.0) * 0.004784196154532612; // sqrt(12 / (8 * (256^2 - 1)))
 }
 
 #endif

@@ -25,10 +25,12 @@
 #define POINTS_TIMES_TASKS 100000
 #define LEAST_POINTS 64
 
-static const double unknown_strengths[] = {0.1, 0.3, 1.0};
-static const double pairs_strengths[] = {0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 2.0};
-static const double noise_strengths[] = {0.001, 0.02, 0.06, 0.15};
-static const int n_strengths[MSC_PAIR_STRENGTHS] = {3, 7, 4};
+enum { UNKNOWN_STRENGTHS = 3, PAIRS_STRENGTHS = 7, NOISE_STRENGTHS = 4 };
+static const double unknown_strengths[UNKNOWN_STRENGTHS] = {0.1, 0.3, 1.0};
+static const double pairs_strengths[PAIRS_STRENGTHS] = {0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 2.0};
+static const double noise_strengths[NOISE_STRENGTHS] = {0.001, 0.02, 0.06, 0.15};
+static const int n_strengths[MSC_PAIR_STRENGTHS] = {UNKNOWN_STRENGTHS, PAIRS_STRENGTHS,
+                                                    NOISE_STRENGTHS};
 static const double correlations[] = {CORRELATION, 0.0};
 
 // ---- Points -----------------------------------------------------------------------------------
@@ -53,6 +55,7 @@ enum msc_status msc_pair_model_init(struct msc_pair_model *m, struct msc_arena *
         {(void **)&m->ages, ALL, sizeof *m->ages},
         {(void **)&m->means, n, sizeof *m->means},
         {(void **)&m->scales, n, sizeof *m->scales},
+        {(void **)&m->roots, n, sizeof *m->roots},
         {(void **)&m->is_known, n, sizeof *m->is_known},
         {(void **)&m->pair_places, n, sizeof *m->pair_places},
         {(void **)&m->pair_entries, E, sizeof *m->pair_entries},
@@ -60,6 +63,8 @@ enum msc_status msc_pair_model_init(struct msc_pair_model *m, struct msc_arena *
         {(void **)&m->tasks, n_tasks, sizeof *m->tasks},
         {(void **)&m->paired, n_tasks, sizeof *m->paired},
         {(void **)&m->places, n_tasks, sizeof *m->places},
+        {(void **)&m->own_choices, n_tasks, sizeof *m->own_choices},
+        {(void **)&m->own_roots, n_tasks, sizeof *m->own_roots},
         {(void **)&m->unknown, n_tasks, sizeof *m->unknown},
         {(void **)&m->task_scales, n_tasks, sizeof *m->task_scales},
         {(void **)&m->alone, N * N, sizeof *m->alone},
@@ -68,10 +73,14 @@ enum msc_status msc_pair_model_init(struct msc_pair_model *m, struct msc_arena *
         {(void **)&m->residuals, N, sizeof *m->residuals},
         {(void **)&m->weights, N, sizeof *m->weights},
         {(void **)&m->sums, N, sizeof *m->sums},
-        {(void **)&m->features, N * E, sizeof *m->features},
+        {(void **)&m->point_choices, N * n_tasks, sizeof *m->point_choices},
+        {(void **)&m->point_roots, N * n_tasks, sizeof *m->point_roots},
+        {(void **)&m->lanes, MSC_PAIR_LANES * n_tasks, sizeof *m->lanes},
         {(void **)&m->believed, MSC_PAIR_PENDING * n_tasks, sizeof *m->believed},
         {(void **)&m->terms, n, sizeof *m->terms},
         {(void **)&m->pair_terms, E * E, sizeof *m->pair_terms},
+        {(void **)&m->pair_weights, E * E, sizeof *m->pair_weights},
+        {(void **)&m->columns, E, sizeof *m->columns},
     };
     for (size_t i = 0; i < sizeof arrays / sizeof arrays[0]; i++) {
         *arrays[i].array = msc_arena_array(arena, arrays[i].n, arrays[i].element_bytes);
@@ -111,6 +120,7 @@ static void take_pending(struct msc_pair_model *m) {
     size_t n_tasks = m->bounds->space->n_tasks, first = m->n_points;
     for (size_t i = first; i < first + m->n_pending; i++) {
         size_t place = m->n_points < m->max_points ? m->n_points++ : point_to_drop(m);
+        m->n_covered = place < m->n_covered ? place : m->n_covered;
         put_point(m, place, m->points + i * n_tasks, m->values[i], m->errors[i], m->ages[i]);
     }
     m->is_stale = m->is_stale || m->n_pending > 0;
@@ -170,6 +180,7 @@ static void set_scales(struct msc_pair_model *m) {
         for (uint32_t c = 0; c < m->bounds->space->tasks[t].n_choices; c++) {
             double *scale = &m->scales[msc_exact_bounds_entry(m->bounds, t, c)];
             *scale = c == m->bounds->most_expensive[t] ? 0.0 : fmax(*scale, least);
+            m->roots[msc_exact_bounds_entry(m->bounds, t, c)] = sqrt(*scale);
             m->task_scales[t] = fmax(m->task_scales[t], *scale);
         }
     }
@@ -185,141 +196,8 @@ static void replace_unusable(struct msc_pair_model *m) {
     }
 }
 
-static bool has_greater_scale(const void *context, const void *a, const void *b) {
-    const double *scales = context;
-    uint32_t left = *(const uint32_t *)a, right = *(const uint32_t *)b;
-    return scales[left] > scales[right] || (scales[left] == scales[right] && left < right);
-}
-
-void msc_pair__leave_out_pairs(struct msc_pair_model *m) {
-    for (size_t p = 0; p < m->n_pair_entries; p++) {
-        m->pair_places[m->pair_entries[p]] = -1;
-    }
-    m->n_pair_entries = 0;
-    m->n_paired = 0;
-}
-
-static void choose_pairs(struct msc_pair_model *m) {
-    uint32_t spare;
-    for (size_t t = 0; t < m->bounds->space->n_tasks; t++) {
-        m->tasks[t] = (uint32_t)t;
-    }
-    const struct msc_heap heap = {.elements = m->tasks,
-                                  .element_bytes = sizeof *m->tasks,
-                                  .spare = &spare,
-                                  .is_before = has_greater_scale,
-                                  .context = m->task_scales};
-    msc_heap_sort(&heap, m->bounds->space->n_tasks);
-    msc_pair__leave_out_pairs(m);
-    for (size_t i = 0; i < m->bounds->space->n_tasks; i++) {
-        uint32_t t = m->tasks[i], n_choices = m->bounds->space->tasks[t].n_choices;
-        if (m->n_pair_entries + n_choices > MSC_PAIR_ENTRIES) {
-            break;
-        }
-        for (uint32_t c = 0; c < n_choices; c++) {
-            size_t e = msc_exact_bounds_entry(m->bounds, t, c);
-            m->pair_places[e] = (int32_t)m->n_pair_entries;
-            m->pair_tasks[m->n_pair_entries] = t;
-            m->pair_entries[m->n_pair_entries++] = (uint32_t)e;
-        }
-    }
-    m->n_paired = 0;
-    for (size_t t = 0; t < m->bounds->space->n_tasks; t++) {
-        if (m->pair_places[m->bounds->offsets[t]] >= 0) {
-            m->paired[m->n_paired++] = (uint32_t)t;
-        }
-    }
-}
-
-void msc_pair__set_places(const struct msc_pair_model *m, const uint32_t x[]) {
-    for (size_t p = 0; p < m->n_paired; p++) {
-        uint32_t t = m->paired[p];
-        m->places[p] = (uint32_t)m->pair_places[msc_exact_bounds_entry(m->bounds, t, x[t])];
-    }
-}
-
 const uint32_t *msc_pair__point(const struct msc_pair_model *m, size_t i) {
     return m->points + i * m->bounds->space->n_tasks;
-}
-
-double msc_pair__covariance(const struct msc_pair_model *m, size_t a, size_t b) {
-    return sqrt(m->scales[a] * m->scales[b]) * (a == b ? 1.0 : m->correlation);
-}
-
-void msc_pair__set_row(struct msc_pair_model *m, size_t i, const uint32_t x[]) {
-    for (size_t p = 0; p < m->n_pair_entries; p++) {
-        uint32_t t = m->pair_tasks[p];
-        m->features[i * MSC_PAIR_ENTRIES + p] =
-            msc_pair__covariance(m, m->pair_entries[p], msc_exact_bounds_entry(m->bounds, t, x[t]));
-    }
-}
-
-static void set_features(struct msc_pair_model *m) {
-    for (size_t i = 0; i < m->n_points; i++) {
-        msc_pair__set_row(m, i, msc_pair__point(m, i));
-    }
-}
-
-bool msc_pair__set_unknown(struct msc_pair_model *m, const uint32_t x[]) {
-    bool is_any = false;
-    for (size_t t = 0; t < m->bounds->space->n_tasks; t++) {
-        size_t e = msc_exact_bounds_entry(m->bounds, t, x[t]);
-        m->unknown[t] = m->is_known[e] ? 0.0 : m->scales[e] * m->scales[e];
-        is_any = is_any || m->unknown[t] > 0.0;
-    }
-    return is_any;
-}
-
-// Adds to `sums`, for each of MSC_PAIR_LANES points, the part of its covariance with point i that
-// comes from shared choices.
-static void add_shared(const struct msc_pair_model *m, size_t i, size_t first, double sums[]) {
-    size_t n_tasks = m->bounds->space->n_tasks;
-    const uint32_t *x = msc_pair__point(m, i), *z = msc_pair__point(m, first);
-    for (size_t t = 0; t < n_tasks; t++) {
-        const double added[] = {0.0, m->unknown[t]};
-        for (size_t lane = 0; lane < MSC_PAIR_LANES; lane++) {
-            sums[lane] += added[x[t] == z[lane * n_tasks + t]];
-        }
-    }
-}
-
-// The sum of k_i k_j over all pairs of tasks is ((sum of k)^2 - sum of k^2) / 2.
-void msc_pair__pair_covariances(const struct msc_pair_model *m, size_t i, double out[]) {
-    const double *row = m->features + i * MSC_PAIR_ENTRIES;
-    double sums[MSC_PAIR_LANES] = {0.0}, squares[MSC_PAIR_LANES] = {0.0};
-    for (size_t p = 0; p < m->n_paired; p++) {
-        for (size_t lane = 0; lane < MSC_PAIR_LANES; lane++) {
-            double pair = row[lane * MSC_PAIR_ENTRIES + m->places[p]];
-            sums[lane] += pair;
-            squares[lane] += pair * pair;
-        }
-    }
-    for (size_t lane = 0; lane < MSC_PAIR_LANES; lane++) {
-        out[lane] = 0.5 * (sums[lane] * sums[lane] - squares[lane]);
-    }
-}
-
-// Sets the covariances of all points, not yet multiplied by strengths: `alone` from choices of
-// unknown loss, `pairs` from pair terms.
-static void set_covariances(struct msc_pair_model *m) {
-    for (size_t i = 0; i < m->n_points; i++) {
-        double *alone = m->alone + i * MSC_PAIR_POINTS;
-        bool has_unknown = msc_pair__set_unknown(m, msc_pair__point(m, i));
-        memset(alone, 0, (i + MSC_PAIR_LANES) / MSC_PAIR_LANES * MSC_PAIR_LANES * sizeof *alone);
-        for (size_t k = 0; has_unknown && k <= i; k += MSC_PAIR_LANES) {
-            add_shared(m, i, k, alone + k);
-        }
-    }
-    for (size_t k = 0; k < m->n_points; k++) {
-        msc_pair__set_places(m, msc_pair__point(m, k));
-        for (size_t i = k / MSC_PAIR_LANES * MSC_PAIR_LANES; i < m->n_points; i += MSC_PAIR_LANES) {
-            double with[MSC_PAIR_LANES];
-            msc_pair__pair_covariances(m, i, with);
-            for (size_t lane = 0; lane < MSC_PAIR_LANES; lane++) {
-                m->pairs[(i + lane) * MSC_PAIR_POINTS + k] = with[lane];
-            }
-        }
-    }
 }
 
 double msc_pair_model_linked(const struct msc_pair_model *m, double loss) {
@@ -394,53 +272,62 @@ static double likelihood(struct msc_pair_model *m, const int places[]) {
     return sum;
 }
 
-static void keep_likelier(struct msc_pair_model *m, const int tried[], int best[],
-                          double *greatest) {
-    double here = likelihood(m, tried);
-    if (here > *greatest) {
-        *greatest = here;
-        memcpy(best, tried, MSC_PAIR_STRENGTHS * sizeof *best);
+// The grid point of greatest likelihood among those tried.
+struct grid_search {
+    bool was_tried[UNKNOWN_STRENGTHS][PAIRS_STRENGTHS][NOISE_STRENGTHS];
+    int best[MSC_PAIR_STRENGTHS];
+    double greatest;
+};
+
+static void try_strengths(struct msc_pair_model *m, struct grid_search *g, const int places[]) {
+    bool *was_tried = &g->was_tried[places[0]][places[1]][places[2]];
+    double here = *was_tried ? -INFINITY : likelihood(m, places);
+    *was_tried = true;
+    if (here > g->greatest) {
+        g->greatest = here;
+        memmove(g->best, places, sizeof g->best);
     }
 }
 
-// Tries all strengths of the grid.
-static void try_all_strengths(struct msc_pair_model *m, int best[], double *greatest) {
-    for (int unknown = 0; unknown < n_strengths[MSC_PAIR_UNKNOWN]; unknown++) {
-        for (int pairs = 0; pairs < n_strengths[MSC_PAIR_PAIRS]; pairs++) {
-            for (int noise = 0; noise < n_strengths[MSC_PAIR_NOISE]; noise++) {
-                keep_likelier(m, (const int[]){unknown, pairs, noise}, best, greatest);
+static void try_all_strengths(struct msc_pair_model *m, struct grid_search *g) {
+    for (int unknown = 0; unknown < UNKNOWN_STRENGTHS; unknown++) {
+        for (int pairs = 0; pairs < PAIRS_STRENGTHS; pairs++) {
+            for (int noise = 0; noise < NOISE_STRENGTHS; noise++) {
+                try_strengths(m, g, (const int[]){unknown, pairs, noise});
             }
         }
     }
 }
 
 // Coordinate ascent from the current strengths, as long as the likelihood grows.
-static void climb_strengths(struct msc_pair_model *m, int best[], double *greatest) {
+static void climb_strengths(struct msc_pair_model *m, struct grid_search *g) {
     double before = -INFINITY;
-    while (*greatest > before) {
-        before = *greatest;
+    while (g->greatest > before) {
+        before = g->greatest;
         for (int which = 0; which < MSC_PAIR_STRENGTHS; which++) {
             int tried[MSC_PAIR_STRENGTHS];
-            memcpy(tried, best, sizeof tried);
+            memcpy(tried, g->best, sizeof tried);
             for (tried[which] = 0; tried[which] < n_strengths[which]; tried[which]++) {
-                keep_likelier(m, tried, best, greatest);
+                try_strengths(m, g, tried);
             }
         }
     }
 }
 
-static void choose_strengths(struct msc_pair_model *m) {
-    int best[MSC_PAIR_STRENGTHS];
-    memcpy(best, m->strengths, sizeof best);
-    double greatest = likelihood(m, best);
+// Returns the logarithm of the greatest likelihood found.
+static double choose_strengths(struct msc_pair_model *m) {
+    struct grid_search g = {.greatest = -INFINITY};
+    memcpy(g.best, m->strengths, sizeof g.best);
+    try_strengths(m, &g, m->strengths);
     if (m->n_points <= FEW_POINTS) {
-        try_all_strengths(m, best, &greatest);
+        try_all_strengths(m, &g);
     } else {
-        climb_strengths(m, best, &greatest);
+        climb_strengths(m, &g);
     }
-    memcpy(m->strengths, best, sizeof best);
+    memcpy(m->strengths, g.best, sizeof g.best);
     m->n_chosen = m->n_points;
     m->chosen_at = m->n_told;
+    return g.greatest;
 }
 
 static bool is_due_to_choose(const struct msc_pair_model *m) {
@@ -450,33 +337,58 @@ static bool is_due_to_choose(const struct msc_pair_model *m) {
     return has_grown || is_replaced || m->n_points <= FEW_POINTS;
 }
 
-// Chooses the correlation of greatest likelihood together with the strengths.
-static void choose_correlation(struct msc_pair_model *m) {
+// Pairs of neighbours only must be likelier than all pairs by this logarithm.
+#define NEAR_EVIDENCE 2.0
+// With more points than this, the structure stays.
+#define STRUCTURE_POINTS 200
+
+// How pair terms are correlated, and which tasks have them.
+struct structure {
+    double correlation;
+    bool is_near;
+};
+
+static void set_structure(struct msc_pair_model *m, struct structure to) {
+    bool is_same = m->correlation == to.correlation && m->is_near == to.is_near;
+    m->n_covered = is_same ? m->n_covered : 0;
+    m->correlation = to.correlation;
+    m->is_near = to.is_near;
+    msc_pair__choose_pairs(m);
+    msc_pair__set_covariances(m);
+}
+
+// Chooses the structure of greatest likelihood together with the strengths.
+static void choose_structure(struct msc_pair_model *m) {
+    size_t n_correlations =
+        m->learns_correlation ? sizeof correlations / sizeof correlations[0] : 1;
+    struct structure chosen = {m->correlation, m->is_near};
     int best[MSC_PAIR_STRENGTHS] = {0};
-    double chosen = m->correlation, greatest = -INFINITY;
-    for (size_t i = 0; i < sizeof correlations / sizeof correlations[0]; i++) {
-        m->correlation = correlations[i];
-        set_features(m);
-        set_covariances(m);
-        choose_strengths(m);
-        double here = likelihood(m, m->strengths);
-        if (here > greatest) {
-            greatest = here;
-            chosen = m->correlation;
-            memcpy(best, m->strengths, sizeof best);
+    double greatest = -INFINITY;
+    for (int is_near = 0; is_near <= (m->n_edges > 0); is_near++) {
+        for (size_t i = 0; i < n_correlations; i++) {
+            struct structure tried = {correlations[i], is_near};
+            set_structure(m, tried);
+            double here = choose_strengths(m) - (is_near ? NEAR_EVIDENCE : 0.0);
+            if (here > greatest) {
+                greatest = here;
+                chosen = tried;
+                memcpy(best, m->strengths, sizeof best);
+            }
         }
     }
     memcpy(m->strengths, best, sizeof best);
-    m->correlation = chosen;
-    set_features(m);
-    set_covariances(m);
+    set_structure(m, chosen);
 }
 
-// Sets everything that the likelihood of strengths needs.
+// Sets everything that the structure and the strengths are chosen by.
 static void set_prior(struct msc_pair_model *m, double base, const double means[],
                       const bool is_known[]) {
-    memcpy(m->means, means, m->bounds->n_entries * sizeof *means);
-    memcpy(m->is_known, is_known, m->bounds->n_entries * sizeof *is_known);
+    size_t n_entries = m->bounds->n_entries;
+    bool is_same = memcmp(m->means, means, n_entries * sizeof *means) == 0 &&
+                   memcmp(m->is_known, is_known, n_entries * sizeof *is_known) == 0;
+    m->n_covered = is_same ? m->n_covered : 0;
+    memcpy(m->means, means, n_entries * sizeof *means);
+    memcpy(m->is_known, is_known, n_entries * sizeof *is_known);
     m->base = base;
     take_pending(m);
     m->is_stale = false;
@@ -484,33 +396,35 @@ static void set_prior(struct msc_pair_model *m, double base, const double means[
     m->n_believed = 0;
     set_scales(m);
     replace_unusable(m);
-    choose_pairs(m);
-    set_features(m);
-    set_covariances(m);
     set_residuals(m);
 }
 
 double msc_pair_model_evidence(struct msc_pair_model *m, double base, const double means[],
                                const bool is_known[]) {
-    int best[MSC_PAIR_STRENGTHS];
+    struct grid_search g = {.greatest = -INFINITY};
     set_prior(m, base, means, is_known);
-    memcpy(best, m->strengths, sizeof best);
-    double greatest = likelihood(m, best);
-    climb_strengths(m, best, &greatest);
+    set_structure(m, (struct structure){m->correlation, m->is_near});
+    memcpy(g.best, m->strengths, sizeof g.best);
+    try_strengths(m, &g, m->strengths);
+    climb_strengths(m, &g);
     for (size_t i = 0; i < m->n_points; i++) {
-        greatest += msc_link_log_slope(&m->link, m->values[i] - m->base);
+        g.greatest += msc_link_log_slope(&m->link, m->values[i] - m->base);
     }
-    return greatest;
+    return g.greatest;
 }
 
 void msc_pair_model_fit(struct msc_pair_model *m, double base, const double means[],
                         const bool is_known[]) {
     set_prior(m, base, means, is_known);
-    if (m->n_points == 0) {
-        return;
+    bool is_due = m->n_points > 0 && is_due_to_choose(m);
+    bool has_many = m->n_points > STRUCTURE_POINTS && m->n_chosen > 0;
+    if (is_due && !has_many) {
+        choose_structure(m);
+    } else {
+        set_structure(m, (struct structure){m->correlation, m->is_near});
     }
-    if (is_due_to_choose(m)) {
-        (m->learns_correlation ? choose_correlation : choose_strengths)(m);
+    if (is_due && has_many) {
+        choose_strengths(m);
     }
     while (!isfinite(likelihood(m, m->strengths)) && m->n_points > 0) {
         m->n_points--; // because of rounding, the matrix was not positive definite

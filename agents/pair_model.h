@@ -15,13 +15,15 @@
 // corrected by the observed points (Matheron's rule).
 //
 // With a link (agents/link.h), y is the loss under the link, and `mean` must be too.
+// Pairs are either those of any two tasks, or only those of neighbouring tasks if edges are given
+// (msc_pair_model_use_edges). The likelier of both is used.
 //
 // Use: tell points, fit, draw; then read values and standard deviations of any point.
 //
 // At most MSC_PAIR_POINTS points are kept, fewer if there are many tasks. The kept points are the
-// latest ones and those of least value. Pair terms exist for the tasks of greatest scale, up to
-// MSC_PAIR_ENTRIES choices. If the strength of pairs is the least of the grid, draws leave them
-// out. Only init allocates, at most 16 MB.
+// latest ones and those of least value. Pair terms of any two tasks exist for the tasks of greatest
+// scale, up to MSC_PAIR_ENTRIES choices. If the strength of pairs is the least of the grid, draws
+// leave them out. Only init and msc_pair_model_use_edges allocate, at most 16 MB.
 #ifndef MSC_AGENTS_PAIR_MODEL_H
 #define MSC_AGENTS_PAIR_MODEL_H
 
@@ -32,6 +34,16 @@
 #define MSC_PAIR_PENDING 32
 #define MSC_PAIR_ENTRIES 400
 #define MSC_PAIR_STRENGTHS 3
+// The number of points whose covariances are summed at once, in independent sums (for
+// vectorisation). MSC_PAIR_POINTS and MSC_PAIR_PENDING are multiples of it.
+#define MSC_PAIR_LANES 8
+
+// Two tasks, a < b, that are neighbours, and where their terms begin: term [c_a, c_b] is
+// pair_terms[offset + c_a * n_choices(b) + c_b].
+struct msc_pair_edge {
+    uint32_t a, b;
+    size_t offset;
+};
 
 struct msc_pair_model {
     const struct msc_exact_bounds *bounds; // borrowed
@@ -49,6 +61,7 @@ struct msc_pair_model {
     double base;
     double *means;  // [n_entries]
     double *scales; // [n_entries], 0 at the base
+    double *roots;  // [n_entries], square roots of scales
     bool *is_known; // [n_entries]
     size_t n_pair_entries;
     int32_t *pair_places;   // [n_entries], index in pair_entries; -1: no pair terms
@@ -56,31 +69,52 @@ struct msc_pair_model {
     uint32_t *pair_tasks;   // [MSC_PAIR_ENTRIES], their tasks
     uint32_t *tasks;        // [n_tasks], by decreasing scale
     size_t n_paired;
-    uint32_t *paired;    // [n_tasks], the tasks with pair terms, in order
-    uint32_t *places;    // [n_tasks], for one point: `pair_places` of its choices, for each paired
-                         // task
+    uint32_t *paired; // [n_tasks], the tasks with pair terms, in order
+    // [n_tasks] each, for one point and each paired task: `pair_places` of its choice, the choice,
+    // and the square root of its scale
+    uint32_t *places, *own_choices;
+    double *own_roots;
     double *unknown;     // [n_tasks], for one point: variance of each choice's unknown loss
     double *task_scales; // [n_tasks]
     double correlation;
+    size_t n_covered;        // leading points whose covariances are those of this prior
     bool learns_correlation; // set by the owner; false: the correlation is 0.5
     struct msc_link link;    // set by the owner before a fit
+    size_t n_edges;
+    struct msc_pair_edge *edges; // [n_edges]
+    size_t *first_uses;          // [n_tasks + 1], ranges of `uses`
+    uint32_t *uses;              // [2 * n_edges], the edges of each task
+    bool is_near;                // only edges have pair terms
+    bool has_pairs;              // false: pair terms are left out until the next fit
     // The posterior:
     int strengths[MSC_PAIR_STRENGTHS];  // positions on the grids of unknown, pairs and noise
     size_t n_chosen;                    // n_points when the strengths were chosen
     uint64_t chosen_at;                 // n_told when the strengths were chosen
     double *alone, *pairs, *factor;     // [MSC_PAIR_POINTS, MSC_PAIR_POINTS] each
     double *residuals, *weights, *sums; // [MSC_PAIR_POINTS]
-    double *features;                   // [MSC_PAIR_POINTS, MSC_PAIR_ENTRIES]
-    size_t n_believed;                  // pending proposals: their rows follow those of the points
-    uint32_t *believed;                 // [MSC_PAIR_PENDING, n_tasks]
+    // [n_tasks, MSC_PAIR_POINTS] each, for each paired task and point: its choice, and the square
+    // root of the scale of the choice
+    uint32_t *point_choices;
+    double *point_roots;
+    double *lanes;      // [n_tasks, MSC_PAIR_LANES], scratch
+    size_t n_believed;  // pending proposals: their rows follow those of the points
+    uint32_t *believed; // [MSC_PAIR_PENDING, n_tasks]
     // The draw:
-    bool has_mean;      // the draw is the posterior's mean
-    double *terms;      // [n_entries]: y(x) = base + sum of terms + sum of pair_terms
-    double *pair_terms; // [n_pair_entries, n_pair_entries], symmetric, 0 within a task
+    bool has_mean; // the draw is the posterior's mean
+    double *terms; // [n_entries]: y(x) = base + sum of terms + sum of pair_terms
+    // Of any two tasks: [n_pair_entries, n_pair_entries], symmetric, 0 within a task. Of
+    // neighbours: the terms of each edge (msc_pair_edge).
+    double *pair_terms;
+    double *pair_weights; // [as pair_terms], scratch of a draw
+    double *columns;      // [MSC_PAIR_ENTRIES], scratch of a draw
 };
 
 enum msc_status msc_pair_model_init(struct msc_pair_model *m, struct msc_arena *arena,
                                     const struct msc_exact_bounds *bounds);
+// Makes the model consider pairs of neighbours only: pairs [n] of different tasks, each at most once.
+// Pairs are ignored once their terms exceed MSC_PAIR_ENTRIES^2.
+enum msc_status msc_pair_model_use_edges(struct msc_pair_model *m, struct msc_arena *arena,
+                                         const uint32_t pairs[][2], size_t n);
 // Observes a point that differs from the base in at least two tasks; the losses of all other points
 // are already in `means`. If is_stale is set, the model must be fitted before the next draw.
 void msc_pair_model_tell(struct msc_pair_model *m, const uint32_t choices[], double value);
@@ -120,6 +154,10 @@ double msc_pair_model_spread_kept(struct msc_pair_model *m, const uint32_t choic
 void msc_pair_model_believe(struct msc_pair_model *m, const uint32_t choices[]);
 // The value of a point under the current draw.
 double msc_pair_model_value(const struct msc_pair_model *m, const uint32_t choices[]);
+// Adds to `field` [n_entries] the pair terms of the task's choice with every other choice, times
+// `factor`. False if the task has no pair terms.
+bool msc_pair_model_add_terms(const struct msc_pair_model *m, size_t task, uint32_t choice,
+                              double factor, double field[]);
 // True if the strength of pairs is the least of the grid: losses are additive.
 bool msc_pair_model_is_additive(const struct msc_pair_model *m);
 

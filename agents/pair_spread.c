@@ -12,7 +12,7 @@ static const uint32_t *point_or_believed(const struct msc_pair_model *m, size_t 
                            : m->believed + (i - m->n_points) * m->bounds->space->n_tasks;
 }
 
-// Covariances of `x`, whose `unknown` and `places` are set, with points i to i + MSC_PAIR_LANES -
+// Covariances of `x`, whose `unknown` and msc_pair__set_own are set, with points i to i + MSC_PAIR_LANES -
 // 1. Lanes beyond the last point repeat the last point.
 static void covariances_with(const struct msc_pair_model *m, size_t i, const uint32_t x[],
                              bool has_unknown, double out[]) {
@@ -35,25 +35,23 @@ static void covariances_with(const struct msc_pair_model *m, size_t i, const uin
     }
 }
 
-// Returns the prior variance of a point and sets `sums` to its covariances with all points of the
-// factor.
-static double set_sums(struct msc_pair_model *m, const uint32_t x[]) {
+// Returns the prior variance of a point, and makes it the point of msc_pair__set_own.
+static double prior_variance(struct msc_pair_model *m, const uint32_t x[], bool *has_unknown) {
     double unknown = msc_pair__strength(m->strengths, MSC_PAIR_UNKNOWN),
-           pairs = msc_pair__strength(m->strengths, MSC_PAIR_PAIRS);
-    double alone = 0.0, sum = 0.0, squares = 0.0;
-    bool has_unknown = msc_pair__set_unknown(m, x);
-    msc_pair__set_places(m, x);
+           pairs = msc_pair__strength(m->strengths, MSC_PAIR_PAIRS), alone = 0.0;
+    *has_unknown = msc_pair__set_unknown(m, x);
+    msc_pair__set_own(m, x);
     for (size_t t = 0; t < m->bounds->space->n_tasks; t++) {
-        size_t e = msc_exact_bounds_entry(m->bounds, t, x[t]);
-        double pair = m->pair_places[e] < 0 ? 0.0 : msc_pair__covariance(m, e, e);
         alone += m->unknown[t];
-        sum += pair;
-        squares += pair * pair;
     }
+    return unknown * unknown * alone + pairs * pairs * msc_pair__pair_variance(m);
+}
+
+// Sets `sums` to the covariances of a point with all points of the factor, after prior_variance.
+static void set_sums(struct msc_pair_model *m, const uint32_t x[], bool has_unknown) {
     for (size_t i = 0; i < m->n_points + m->n_believed; i += MSC_PAIR_LANES) {
         covariances_with(m, i, x, has_unknown, m->sums + i);
     }
-    return unknown * unknown * alone + pairs * pairs * 0.5 * (sum * sum - squares);
 }
 
 // Returns the point's variance that remains if all points of the factor are known, and multiplies
@@ -72,20 +70,29 @@ static double left_variance(struct msc_pair_model *m, double variance, double le
 }
 
 double msc_pair_model_spread(struct msc_pair_model *m, const uint32_t choices[], double least) {
-    return sqrt(left_variance(m, set_sums(m, choices), least * least));
+    bool has_unknown;
+    double variance = prior_variance(m, choices, &has_unknown);
+    if (!(variance > least * least)) {
+        return 0.0;
+    }
+    set_sums(m, choices, has_unknown);
+    return sqrt(left_variance(m, variance, least * least));
 }
 
 double msc_pair_model_spread_kept(struct msc_pair_model *m, const uint32_t choices[],
                                   struct msc_pair_spread *kept) {
     size_t n = m->n_points + m->n_believed;
     if (kept->n == 0) {
-        kept->variance = left_variance(m, set_sums(m, choices), 0.0);
+        bool has_unknown;
+        double variance = prior_variance(m, choices, &has_unknown);
+        set_sums(m, choices, has_unknown);
+        kept->variance = left_variance(m, variance, 0.0);
         memcpy(kept->solved, m->sums, n * sizeof *m->sums);
         kept->n = n;
     }
     bool has_unknown = kept->n < n && msc_pair__set_unknown(m, choices);
     if (kept->n < n) {
-        msc_pair__set_places(m, choices);
+        msc_pair__set_own(m, choices);
     }
     for (; kept->n < n && kept->variance > 0.0; kept->n++) {
         size_t k = kept->n;
@@ -106,7 +113,9 @@ void msc_pair_model_believe(struct msc_pair_model *m, const uint32_t choices[]) 
     if (n == MSC_PAIR_POINTS || m->n_believed == MSC_PAIR_PENDING) {
         return;
     }
-    double variance = set_sums(m, choices);
+    bool has_unknown;
+    double variance = prior_variance(m, choices, &has_unknown);
+    set_sums(m, choices, has_unknown);
     double left = left_variance(m, variance, LEAST_LEFT * variance);
     if (left == 0.0) {
         return; // the point is known already
@@ -115,7 +124,7 @@ void msc_pair_model_believe(struct msc_pair_model *m, const uint32_t choices[]) 
         m->factor[i * MSC_PAIR_POINTS + n] = m->sums[i];
     }
     m->factor[n * MSC_PAIR_POINTS + n] = sqrt(left);
-    msc_pair__set_row(m, n, choices);
+    msc_pair__set_column(m, n, choices);
     memcpy(m->believed + m->n_believed * n_tasks, choices, n_tasks * sizeof *choices);
     m->n_believed++;
 }

@@ -9,6 +9,8 @@
 #define LEAST_GAIN 1e-12
 // Greatest number of pairs of changes that a step examines.
 #define MOST_PAIRS 20000
+// With more choices than this, a step takes the best pair of the first change that has one.
+#define FEW_ENTRIES 100
 // Tasks in a block; a block's least price is kept.
 #define BLOCK_TASKS 256
 // Greatest relative change of a steady price by rounding.
@@ -29,14 +31,15 @@ enum msc_status msc_plan_search_init(struct msc_plan_search *s, struct msc_arena
         is_short = is_short || !s->fields[i];
     }
     s->loads = msc_arena_array(arena, n, sizeof *s->loads);
+    s->shifted = msc_arena_array(arena, n, sizeof *s->shifted);
     s->deltas = msc_arena_array(arena, n * MSC_MAX_BOUNDS, sizeof *s->deltas);
     s->first_tasks = msc_arena_array(arena, MSC_PLAN_FIRSTS, sizeof *s->first_tasks);
     s->first_choices = msc_arena_array(arena, MSC_PLAN_FIRSTS, sizeof *s->first_choices);
     s->first_values = msc_arena_array(arena, MSC_PLAN_FIRSTS, sizeof *s->first_values);
     s->first_deltas = msc_arena_array(arena, n, sizeof *s->first_deltas);
     s->block_prices = msc_arena_array(arena, count_blocks(bounds), sizeof *s->block_prices);
-    return is_short || !s->first_deltas || !s->block_prices || !s->loads || !s->deltas ||
-                   !s->first_tasks || !s->first_choices || !s->first_values
+    return is_short || !s->first_deltas || !s->block_prices || !s->loads || !s->shifted ||
+                   !s->deltas || !s->first_tasks || !s->first_choices || !s->first_values
                ? MSC_FAIL(MSC_E_NOMEM, "out of memory")
                : MSC_OK;
 }
@@ -51,12 +54,6 @@ static size_t entry_of(const struct msc_plan_search *s, size_t task, uint32_t ch
     return msc_exact_bounds_entry(s->moves.bounds, task, choice);
 }
 
-static const double *pair_row(const struct msc_pair_model *m, size_t entry) {
-    return m->pair_places[entry] < 0
-               ? NULL
-               : m->pair_terms + (size_t)m->pair_places[entry] * m->n_pair_entries;
-}
-
 static void set_field(struct msc_plan_search *s, size_t which) {
     const struct msc_pair_model *m = model_of(s, which);
     const struct msc_exact_bounds *bounds = s->moves.bounds;
@@ -65,10 +62,7 @@ static void set_field(struct msc_plan_search *s, size_t which) {
         field[e] = (m ? m->terms[e] : 0.0) + (which == 0 && s->weights ? s->weights[e] : 0.0);
     }
     for (size_t t = 0; m && t < bounds->space->n_tasks; t++) {
-        const double *row = pair_row(m, entry_of(s, t, s->moves.point[t]));
-        for (size_t p = 0; row && p < m->n_pair_entries; p++) {
-            field[m->pair_entries[p]] += row[p];
-        }
+        msc_pair_model_add_terms(m, t, s->moves.point[t], 1.0, field);
     }
     s->values[which] = m ? msc_pair_model_value(m, s->moves.point) : 0.0;
     for (size_t t = 0; which == 0 && s->weights && t < bounds->space->n_tasks; t++) {
@@ -87,14 +81,24 @@ static void change_field(struct msc_plan_search *s, size_t which, size_t task, u
     size_t before = entry_of(s, task, s->moves.point[task]), after = entry_of(s, task, choice);
     double *field = s->fields[which];
     s->values[which] += field[after] - field[before];
-    const double *old_row = m ? pair_row(m, before) : NULL;
-    const double *new_row = m ? pair_row(m, after) : NULL;
-    if (new_row && old_row) {
+    if (m && msc_pair_model_add_terms(m, task, choice, 1.0, field)) {
+        msc_pair_model_add_terms(m, task, s->moves.point[task], -1.0, field);
         forget_prices(s);
     }
-    for (size_t p = 0; new_row && old_row && p < m->n_pair_entries; p++) {
-        field[m->pair_entries[p]] += new_row[p] - old_row[p];
+}
+
+// The load of a change to the choice `entry`: the sum of each bounded cost's increase relative to
+// its limit.
+static double load_of(const struct msc_plan_search *s, size_t entry) {
+    const double *deltas = s->deltas + entry * MSC_MAX_BOUNDS;
+    double sum = 0.0;
+    for (size_t i = 0; i < s->moves.bounds->n_items; i++) {
+        const struct msc_exact_bound *bound = &s->moves.bounds->items[i];
+        bool has_max = !isinf(bound->max);
+        double limit = fabs(has_max ? bound->max : bound->min);
+        sum += (has_max ? 1.0 : -1.0) * deltas[i] / (limit > 0.0 ? limit : 1.0);
     }
+    return sum;
 }
 
 static void set_deltas(struct msc_plan_search *s, size_t task) {
@@ -102,6 +106,7 @@ static void set_deltas(struct msc_plan_search *s, size_t task) {
         size_t entry = entry_of(s, task, c);
         msc_exact_moves_deltas(&s->moves, task, c, s->deltas + entry * MSC_MAX_BOUNDS);
         s->first_deltas[entry] = s->deltas[entry * MSC_MAX_BOUNDS];
+        s->loads[entry] = load_of(s, entry);
     }
 }
 
@@ -133,23 +138,6 @@ static double limits_violation(const struct msc_plan_search *s, const struct cha
     return sum;
 }
 
-// The interaction of the two changes: what their pair terms add to the two single gains.
-static double pair_gain(const struct msc_plan_search *s, const struct change *c) {
-    const struct msc_pair_model *m = s->model;
-    size_t a = entry_of(s, c->tasks[0], c->choices[0]);
-    size_t b = entry_of(s, c->tasks[1], c->choices[1]);
-    const double *row = m ? pair_row(m, a) : NULL;
-    int32_t to = m ? m->pair_places[b] : -1;
-    if (!row || to < 0) {
-        return 0.0;
-    }
-    size_t a_now = entry_of(s, c->tasks[0], s->moves.point[c->tasks[0]]);
-    size_t b_now = entry_of(s, c->tasks[1], s->moves.point[c->tasks[1]]);
-    const double *row_now = pair_row(m, a_now);
-    int32_t to_now = m->pair_places[b_now];
-    return row[to] - row[to_now] - row_now[to] + row_now[to_now];
-}
-
 // The change in the number of tasks that differ from the start.
 static int changes_more(const struct msc_plan_search *s, const struct change *c) {
     int more = 0;
@@ -165,13 +153,10 @@ static bool is_too_far(const struct msc_plan_search *s, const struct change *c) 
     return more > 0 && s->n_changed + (size_t)more > s->max_changed;
 }
 
-// Sets the change's value, not its violation.
+// Sets the value of a change of one task.
 static void rate_value(const struct msc_plan_search *s, struct change *c) {
-    c->value = c->n == 2 ? pair_gain(s, c) : 0.0;
-    for (size_t k = 0; k < c->n; k++) {
-        c->value += s->fields[0][entry_of(s, c->tasks[k], c->choices[k])] -
-                    s->fields[0][entry_of(s, c->tasks[k], s->moves.point[c->tasks[k]])];
-    }
+    c->value = s->fields[0][entry_of(s, c->tasks[0], c->choices[0])] -
+               s->fields[0][entry_of(s, c->tasks[0], s->moves.point[c->tasks[0]])];
 }
 
 static void rate_violation(const struct msc_plan_search *s, struct change *c) {
@@ -185,23 +170,26 @@ static void rate_violation(const struct msc_plan_search *s, struct change *c) {
     c->violation = msc_exact_moves_violation(&s->moves, deltas) + limits_violation(s, c);
 }
 
+// Whether all bounds hold after the change.
+static bool holds_after(const struct msc_plan_search *s, struct change *c) {
+    for (size_t i = 0; i < s->moves.bounds->n_items; i++) {
+        const struct msc_exact_bound *bound = &s->moves.bounds->items[i];
+        double value = s->moves.values[i];
+        for (size_t k = 0; k < c->n; k++) {
+            value += s->deltas[entry_of(s, c->tasks[k], c->choices[k]) * MSC_MAX_BOUNDS + i];
+        }
+        if (value - bound->max > msc_exact_moves_slack(bound->max) ||
+            bound->min - value > msc_exact_moves_slack(bound->min)) {
+            return false;
+        }
+    }
+    return s->n_limits == 0 || limits_violation(s, c) == 0.0;
+}
+
 // The price of a change at a point that breaks bounds: the increase of the value divided by the
 // decrease of the violation.
 static double price(const struct change *c, double violation) {
     return c->value / (violation - c->violation);
-}
-
-// The change's load: the sum of each bounded cost's increase relative to its limit.
-static double load_of(const struct msc_plan_search *s, size_t task, uint32_t choice) {
-    const double *deltas = s->deltas + entry_of(s, task, choice) * MSC_MAX_BOUNDS;
-    double sum = 0.0;
-    for (size_t i = 0; i < s->moves.bounds->n_items; i++) {
-        const struct msc_exact_bound *bound = &s->moves.bounds->items[i];
-        bool has_max = !isinf(bound->max);
-        double limit = fabs(has_max ? bound->max : bound->min);
-        sum += (has_max ? 1.0 : -1.0) * deltas[i] / (limit > 0.0 ? limit : 1.0);
-    }
-    return sum;
 }
 
 // Keeps the changes of least value, from which pairs are made later, even if they break bounds.
@@ -323,37 +311,59 @@ static struct change best_single(struct msc_plan_search *s, size_t *n_firsts) {
             }
             struct change change = {.n = 1, .tasks = {t}, .choices = {c}};
             rate_value(s, &change);
-            if (change.value < best.value && !is_too_far(s, &change)) {
-                rate_violation(s, &change);
-                best = change.violation == 0.0 ? change : best;
+            if (change.value < best.value && !is_too_far(s, &change) && holds_after(s, &change)) {
+                best = change;
             }
-            change.value += s->price * load_of(s, t, c);
+            change.value += s->price * s->loads[entry_of(s, t, c)];
             offer_first(s, n_firsts, &change);
         }
     }
     return best;
 }
 
-static struct change best_pair(const struct msc_plan_search *s, size_t n_firsts) {
+// Sets `shifted` to the fields after the change `first`.
+static void shift_field(struct msc_plan_search *s, const struct change *first) {
+    const struct msc_pair_model *m = s->model;
+    size_t task = first->tasks[0];
+    memcpy(s->shifted, s->fields[0], s->moves.bounds->n_entries * sizeof *s->shifted);
+    if (m && msc_pair_model_add_terms(m, task, first->choices[0], 1.0, s->shifted)) {
+        msc_pair_model_add_terms(m, task, s->moves.point[task], -1.0, s->shifted);
+    }
+}
+
+// Keeps the best change of two tasks that contains the change `first`.
+static void pair_with(struct msc_plan_search *s, const struct change *first, struct change *best) {
     const struct msc_space *space = s->moves.bounds->space;
-    struct change best = {.value = -LEAST_GAIN};
-    size_t most = MOST_PAIRS / s->moves.bounds->n_entries + 2;
-    for (size_t i = 0; i < n_firsts && i < most; i++) {
-        for (size_t t = 0; t < space->n_tasks; t++) {
-            for (uint32_t c = 0; t != s->first_tasks[i] && c < space->tasks[t].n_choices; c++) {
-                struct change change = {
-                    .n = 2, .tasks = {s->first_tasks[i], t}, .choices = {s->first_choices[i], c}};
-                if (c == s->moves.point[t]) {
-                    continue;
-                }
-                rate_value(s, &change);
-                if (!(change.value < best.value) || is_too_far(s, &change)) {
-                    continue;
-                }
-                rate_violation(s, &change);
-                best = change.violation == 0.0 ? change : best;
+    shift_field(s, first);
+    for (size_t t = 0; t < space->n_tasks; t++) {
+        const double *field = s->shifted + entry_of(s, t, 0);
+        uint32_t now = s->moves.point[t];
+        double needed = best->value - first->value + field[now];
+        for (uint32_t c = 0; t != first->tasks[0] && c < space->tasks[t].n_choices; c++) {
+            if (!(field[c] < needed) || c == now) {
+                continue;
+            }
+            struct change change = {.n = 2,
+                                    .tasks = {first->tasks[0], t},
+                                    .choices = {first->choices[0], c},
+                                    .value = first->value + field[c] - field[now]};
+            if (change.value < best->value && !is_too_far(s, &change) && holds_after(s, &change)) {
+                *best = change;
+                needed = best->value - first->value + field[now];
             }
         }
+    }
+}
+
+static struct change best_pair(struct msc_plan_search *s, size_t n_firsts) {
+    struct change best = {.value = -LEAST_GAIN};
+    size_t most = MOST_PAIRS / s->moves.bounds->n_entries + 2;
+    bool takes_first = s->moves.bounds->n_entries > FEW_ENTRIES;
+    for (size_t i = 0; i < n_firsts && i < most && !(takes_first && best.n > 0); i++) {
+        struct change first = {
+            .n = 1, .tasks = {s->first_tasks[i]}, .choices = {s->first_choices[i]}};
+        rate_value(s, &first);
+        pair_with(s, &first, &best);
     }
     return best;
 }
@@ -442,11 +452,6 @@ void msc_plan_search_relax(struct msc_plan_search *s, uint32_t choices[]) {
     const struct msc_space *space = s->moves.bounds->space;
     double low = 0.0, high = 1e-9;
     start_at(s, choices);
-    for (size_t t = 0; t < space->n_tasks; t++) {
-        for (uint32_t c = 0; c < space->tasks[t].n_choices; c++) {
-            s->loads[entry_of(s, t, c)] = load_of(s, t, c);
-        }
-    }
     if (holds_at(s, 0.0)) {
         high = 0.0;
     }
@@ -504,9 +509,8 @@ bool msc_plan_search_neighbour(struct msc_plan_search *s, uint32_t choices[],
         for (uint32_t c = 0; c < space->tasks[t].n_choices; c++) {
             struct change change = {.n = 1, .tasks = {t}, .choices = {c}};
             rate_value(s, &change);
-            rate_violation(s, &change);
             choices[t] = c;
-            if (c != before && change.violation == 0.0 && change.value < best.value &&
+            if (c != before && change.value < best.value && holds_after(s, &change) &&
                 is_wanted(context, choices)) {
                 best = change;
             }

@@ -30,6 +30,7 @@ struct msc_plan_search {
     double values[1 + MSC_MAX_BOUNDS];
     // [n_entries], what a choice of a task adds if all other tasks keep their choices
     double *fields[1 + MSC_MAX_BOUNDS];
+    double *shifted;       // [n_entries], fields[0] after the first of two changes
     double *deltas;        // [n_entries, MSC_MAX_BOUNDS], change of each exact cost
     size_t max_changed;    // tasks that may differ from the start of a search
     const uint32_t *start; // [n_tasks], the start; borrowed during a search

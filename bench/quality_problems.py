@@ -16,17 +16,21 @@ import numpy
 VERSION = 1  # version of the cached problems: increase it with any change below
 PAIRWISE_STRENGTHS = (0.5, 1.0, 2.0)
 ADDITIVE_TASKS = (18, 50, 200)
+CHAINS = ((80, 6), (200, 4))  # tasks, choices
 
 
 class Problem:
-    def __init__(self, name, group, alone, pairs, cost, share):
+    def __init__(self, name, group, alone, pairs, cost, share, features=None):
         self.name, self.group = name, group
+        self.features = features  # of each choice of each task, or None
         self.alone = [numpy.asarray(row, float) for row in alone]
         self.pairs = [(i, j, numpy.asarray(matrix, float)) for i, j, matrix in pairs]
         self.cost = [numpy.asarray(row, float) for row in cost]
         greatest = sum(row[0] for row in self.cost)
         least = sum(row[-1] for row in self.cost)
         self.bound = float(least + share * (greatest - least))
+        self.flat_cost = numpy.concatenate(self.cost)
+        self.offsets = numpy.cumsum([0] + [len(row) for row in self.cost[:-1]])
 
     def loss(self, points):
         """Losses of points [n, tasks]."""
@@ -36,13 +40,17 @@ class Problem:
         return total
 
     def is_feasible(self, points):
-        return sum(row[points[:, t]] for t, row in enumerate(self.cost)) <= self.bound
+        return self.flat_cost[self.offsets + points].sum(axis=1) <= self.bound
 
     def table(self):
+        tasks = [{"name": f"task_{t}", "choices": [str(len(row) - c) for c in range(len(row))]}
+                 for t, row in enumerate(self.alone)]
+        for task, rows in zip(tasks, self.features or []):
+            task["choice_features"] = [[float(value)] for value in rows]
         return {
             "schema": "mscgym.table.1",
-            "tasks": [{"name": f"task_{t}", "choices": [str(len(row) - c) for c in range(len(row))]}
-                      for t, row in enumerate(self.alone)],
+            **({"choice_features": ["output_error"]} if self.features else {}),
+            "tasks": tasks,
             "metrics": [{"name": "distill_loss", "alone": [row.tolist() for row in self.alone],
                          "pairs": [{"tasks": [i, j], "values": matrix.tolist()}
                                    for i, j, matrix in self.pairs]}],
@@ -111,6 +119,50 @@ def additive(seed, n_tasks, n_choices=8, share=0.35):
     return Problem(f"additive_{n_tasks}_{seed}", f"additive {n_tasks}", alone, [], cost, share)
 
 
+def chain(seed, n_tasks, n_choices, has_features, share=0.4):
+    """A chain: each task interacts with the next one, with random sign. Sizes are whole numbers. The
+    feature of a choice is its own loss, wrong by a factor that is random for each task (of standard
+    deviation e^0.7) and for each choice (e^0.2).
+    """
+    random = numpy.random.default_rng(8000 + seed)
+    scale = numpy.exp(random.normal(0, 1, n_tasks))
+    sizes = random.integers(1, 20, n_tasks)
+    alone = []
+    for s in scale:
+        falls = numpy.concatenate([[1], numpy.cumprod(random.uniform(.2, .5, n_choices - 2))])
+        alone.append(numpy.concatenate([[0], s * falls[::-1]]))
+    pairs = []
+    for t in range(n_tasks - 1):
+        scales = numpy.sqrt(numpy.outer(alone[t], alone[t + 1]))
+        pairs.append((t, t + 1, .5 * random.normal(size=scales.shape) * scales))
+    cost = [[int(size) * bits for bits in range(n_choices + 1, 1, -1)] for size in sizes]
+    wrong = numpy.exp(random.normal(0, .7, n_tasks))
+    features = [row * w * numpy.exp(random.normal(0, .2, n_choices)) for row, w in zip(alone, wrong)]
+    word = "with features" if has_features else "without"
+    return Problem(f"chain_{n_tasks}_{n_choices}_{'features_' * has_features}{seed}",
+                   f"chain {n_tasks} x {n_choices} {word}", alone, pairs, cost, share,
+                   features if has_features else None)
+
+
+def optimum_of_chain(problem):
+    """The optimum of a chain whose costs are whole numbers, by dynamic programming over the last
+    task's choice and the cost so far.
+    """
+    matrices = {(i, j): matrix for i, j, matrix in problem.pairs}
+    room = int(numpy.floor(problem.bound))
+    best = numpy.full((len(problem.alone[0]), room + 1), numpy.inf)
+    for c, loss in enumerate(problem.alone[0]):
+        best[c, int(problem.cost[0][c]):] = loss
+    for t in range(1, len(problem.alone)):
+        after = numpy.full((len(problem.alone[t]), room + 1), numpy.inf)
+        for c, loss in enumerate(problem.alone[t]):
+            size = int(problem.cost[t][c])
+            least = (best + matrices[t - 1, t][:, c][:, None]).min(axis=0)
+            after[c, size:] = loss + least[:room + 1 - size]
+        best = after
+    return float(best.min())
+
+
 def optimum_of_all(problem):
     """The optimum by trying every point, a million at a time."""
     counts = [len(row) for row in problem.alone]
@@ -144,6 +196,13 @@ def optimum_of_sums(problem):
     return float(problem.loss(points)[0])
 
 
+def optimum(problem):
+    if not problem.pairs:
+        return optimum_of_sums(problem)
+    return optimum_of_chain(problem) if all(j == i + 1 for i, j, _ in problem.pairs) \
+        else optimum_of_all(problem)
+
+
 def reference(problem):
     """Median loss of 400 random feasible points. If 100 draws break the bound, random tasks of the
     last one are made cheaper by one choice until it meets the bound.
@@ -164,14 +223,16 @@ def reference(problem):
 
 
 def make_all(seeds, shares=()):
-    """All problems of these seeds, with their own bounds and those of `shares`. Additive ones only for
-    the first three seeds.
+    """All problems of these seeds, with their own bounds and those of `shares`. Additive ones and chains
+    only for the first three seeds.
     """
     made = []
     for seed in seeds:
         makers = [lambda strength=s, **kw: pairwise(seed, strength, **kw) for s in PAIRWISE_STRENGTHS]
         makers.append(lambda **kw: trap(seed, **kw))
         if seed - seeds[0] < 3:
+            makers += [lambda n=n, c=c, f=f, **kw: chain(seed, n, c, f, **kw)
+                       for n, c in CHAINS for f in (False, True)]
             makers += [lambda n=n, **kw: additive(seed, n, **kw) for n in ADDITIVE_TASKS]
         for make in makers:
             made.append(make())
@@ -205,7 +266,7 @@ def describe(problem):
     about = {
         "env": {"type": "table", "file": problem.name + ".json",
                 "bounds": {"size_bytes": {"max": problem.bound}}},
-        "optimum": optimum_of_all(problem) if problem.pairs else optimum_of_sums(problem),
+        "optimum": optimum(problem),
         "reference": reference(problem),
     }
     if not problem.pairs:  # the budget that solving a knapsack of measured losses needs

@@ -1,0 +1,135 @@
+// Tests the guesses of losses from features (agents/feature_prior.h). Expected values come from
+// make_feature_prior.py.
+#include "agents/feature_prior.h"
+
+#include "base/alloc.h"
+#include "tests/msc_test.h"
+
+#include <math.h>
+#include <string.h>
+
+#define TASKS 4
+#define CHOICES 3
+
+struct fixture {
+    struct msc_arena arena;
+    struct msc_space space;
+    struct msc_goal goal;
+    struct msc_task tasks[TASKS];
+    struct msc_cost cost;
+    struct msc_cost_term terms[TASKS];
+    struct msc_cost_factor factors[TASKS];
+    struct msc_exact_bounds bounds;
+    struct msc_sensitivity sensitivity;
+    struct msc_feature_prior prior;
+};
+
+static void open_fixture(struct fixture *f, bool has_features) {
+    static const uint32_t order[CHOICES] = {0, 1, 2};
+    static const char *const labels[CHOICES] = {"8", "4", "2"}, *const names[TASKS] = {"a", "b", "c",
+                                                                                       "d"};
+    static const char *const feature_names[] = {"output_error", "other"};
+    static const struct msc_metric metrics[] = {{.name = "loss"},
+                                                {.name = "size", .is_exact = true}};
+    static const double sizes[CHOICES] = {8, 4, 2};
+    static const double features[TASKS][CHOICES * 2] = {{0, 0, 1, 1, 8, 1.5},
+                                                        {0, 0, 2, 1.25, 4, 1},
+                                                        {0, 0, 4, NAN, 32, NAN},
+                                                        {0, 0, 0.5, 1.75, 16, 1.5}};
+    memset(f, 0, sizeof *f);
+    for (uint32_t t = 0; t < TASKS; t++) {
+        f->tasks[t] = (struct msc_task){.name = names[t],
+                                        .n_choices = CHOICES,
+                                        .labels = labels,
+                                        .most_expensive_first = order,
+                                        .choice_features = features[t]};
+        f->factors[t] = (struct msc_cost_factor){.task = t, .by_choice = sizes};
+        f->terms[t] =
+            (struct msc_cost_term){.scale = 1.0, .n_factors = 1, .factors = &f->factors[t]};
+    }
+    f->cost = (struct msc_cost){.metric = "size", .n_terms = TASKS, .terms = f->terms};
+    f->space = (struct msc_space){.n_tasks = TASKS,
+                                  .tasks = f->tasks,
+                                  .n_choice_features = has_features ? 2 : 0,
+                                  .choice_feature_names = feature_names,
+                                  .n_metrics = 2,
+                                  .metrics = metrics,
+                                  .n_costs = 1,
+                                  .costs = &f->cost};
+    f->goal.n_objectives = f->goal.n_bounds = 1;
+    f->goal.bounds[0] = (struct msc_bound){.metric = 1, .min = -INFINITY, .max = 20.0};
+    assert_ok(msc_space_check(&f->space));
+    assert_ok(msc_exact_bounds_init(&f->bounds, &f->arena, &f->space, &f->goal));
+    assert_ok(msc_sensitivity_init(&f->sensitivity, &f->arena, &f->bounds));
+    assert_ok(
+        msc_feature_prior_init(&f->prior, &f->arena, &f->bounds, f->sensitivity.n_positions));
+}
+
+static void tell(struct fixture *f, const uint32_t choices[TASKS], double loss) {
+    msc_sensitivity_tell(&f->sensitivity, choices, loss);
+}
+
+static void tell_results(struct fixture *f) {
+    tell(f, (const uint32_t[]){0, 0, 0, 0}, 0.5);
+    tell(f, (const uint32_t[]){1, 1, 1, 1}, 2.5);
+    tell(f, (const uint32_t[]){2, 2, 2, 2}, 8.5);
+    tell(f, (const uint32_t[]){2, 0, 0, 0}, 1.5);
+    tell(f, (const uint32_t[]){0, 2, 0, 0}, 3.5);
+    tell(f, (const uint32_t[]){0, 0, 1, 0}, 0.75);
+    assert_true(msc_sensitivity_guess(&f->sensitivity));
+}
+
+static void test_agents_feature_prior__guesses(void **state) {
+    static const double expected[TASKS][CHOICES] = {{0, 0.55575956481, 1},
+                                                    {0, 0.444867830696, 3},
+                                                    {0, 0.25, 1},
+                                                    {0, 0.21820955787, 1.1509340443}};
+    struct fixture f;
+    (void)state;
+    open_fixture(&f, true);
+    tell_results(&f);
+    msc_feature_prior_improve(&f.prior, &f.sensitivity);
+    for (size_t e = 0; e < TASKS * CHOICES; e++) {
+        assert_true(fabs(f.sensitivity.guesses[e] - expected[e / CHOICES][e % CHOICES]) < 1e-9);
+    }
+    assert_int_equal(f.prior.n_known, 3);
+    assert_false(msc_feature_prior_is_informed(&f.prior));
+    msc_arena_finish(&f.arena);
+}
+
+// Without features of choices, the guesses stay those of the sensitivity.
+static void test_agents_feature_prior__no_features(void **state) {
+    double before[TASKS * CHOICES];
+    struct fixture f;
+    (void)state;
+    open_fixture(&f, false);
+    tell_results(&f);
+    memcpy(before, f.sensitivity.guesses, sizeof before);
+    msc_feature_prior_improve(&f.prior, &f.sensitivity);
+    assert_memory_equal(before, f.sensitivity.guesses, sizeof before);
+    assert_false(msc_feature_prior_is_informed(&f.prior));
+    msc_arena_finish(&f.arena);
+}
+
+// A choice that failed in isolation stays unusable.
+static void test_agents_feature_prior__failed_choice(void **state) {
+    struct fixture f;
+    (void)state;
+    open_fixture(&f, true);
+    tell(&f, (const uint32_t[]){0, 0, 0, 1}, NAN);
+    tell_results(&f);
+    msc_feature_prior_improve(&f.prior, &f.sensitivity);
+    assert_true(isinf(f.sensitivity.guesses[3 * CHOICES + 1]));
+    assert_true(isfinite(f.sensitivity.guesses[3 * CHOICES + 2]));
+    msc_arena_finish(&f.arena);
+}
+
+int main(int argc, char **argv) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_agents_feature_prior__guesses),
+        cmocka_unit_test(test_agents_feature_prior__no_features),
+        cmocka_unit_test(test_agents_feature_prior__failed_choice),
+    };
+    msc_test_select(argc, argv);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
