@@ -76,7 +76,7 @@ static void check_graph(const char *path, const char *stage, const struct msc_gr
     struct msc_arena arena = {0};
     struct msc_array_list weights = {0};
     counts.n_graphs++;
-    if (msc_graph__list_weights(&weights, &arena, g, "") != MSC_OK) {
+    if (msc_graph_list_weights(&weights, &arena, g, "") != MSC_OK) {
         report(path, stage, "weights", msc_status_message());
     }
     for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++) {
