@@ -4,7 +4,6 @@
 #include "base/str.h"
 #include "env/api/message.h"
 
-#include <math.h>
 #include <stdio.h>
 
 void msc_process_write_init(struct msc_str *out, const struct msc_space *space,
@@ -50,8 +49,8 @@ static enum msc_status message_read_choices(struct msc_proposal *out, const cJSO
     const cJSON *item;
     cJSON_ArrayForEach(item, choices) {
         const struct msc_task *task = &space->tasks[t];
-        double value = cJSON_IsNumber(item) ? item->valuedouble : -1.0;
-        if (!(value >= 0.0 && value < task->n_choices) || value != floor(value)) {
+        int64_t value;
+        if (!msc_json_read_i64(&value, item, 0, (int64_t)task->n_choices - 1)) {
             struct msc_str found = {0};
             msc_json_write(&found, item);
             enum msc_status status =

@@ -60,6 +60,15 @@ static enum msc_status json_get_find(const cJSON **out, const cJSON *object, con
     return MSC_OK;
 }
 
+bool msc_json_read_i64(int64_t *out, const cJSON *item, int64_t low, int64_t high) {
+    double number = cJSON_IsNumber(item) ? item->valuedouble : NAN;
+    if (!(number >= (double)low && number <= (double)high) || number != floor(number)) {
+        return false;
+    }
+    *out = (int64_t)number;
+    return true;
+}
+
 enum msc_status msc_json_get_text(const char **out, const cJSON *object, const char *key,
                                   const char *where) {
     const cJSON *value = NULL;

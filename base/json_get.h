@@ -27,6 +27,10 @@ const char *msc_json_text_of(const cJSON *object, const char *key);
 // The value of a member that is a number, else NaN.
 double msc_json_number_of(const cJSON *object, const char *key);
 
+// Reads a whole number from `low` to `high`, which are within +-2^53. False, without a change of
+// *out, if the item (may be NULL) is not one.
+bool msc_json_read_i64(int64_t *out, const cJSON *item, int64_t low, int64_t high);
+
 // Turns MSC_E_FORMAT into MSC_E_INVALID and keeps the message, because a mistake in a file that a
 // person wrote is invalid input, not damage. Readers of configurations wrap the functions below in
 // this one.

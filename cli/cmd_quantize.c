@@ -166,7 +166,9 @@ static void add_number(struct msc_table *table, const cJSON *number) {
     char cell[32] = "-";
     if (number) {
         double value = number->valuedouble;
-        bool is_whole = value < 1e15 && value == (double)(int64_t)value;
+        int64_t whole;
+        bool is_whole =
+            msc_json_read_i64(&whole, number, INT64_C(-999999999999999), INT64_C(999999999999999));
         snprintf(cell, sizeof cell, is_whole ? "%.0f" : "%.5g", value);
     }
     msc_table_add(table, cell);

@@ -190,13 +190,13 @@ static enum msc_status read_trial(struct msc_node *node, size_t i, const cJSON *
     MSC_TRY(msc_json_get_array(&choices, object, "choices", where));
     size_t n = 0;
     cJSON_ArrayForEach(choice, choices) {
-        if (n == space->n_tasks || !cJSON_IsNumber(choice) || choice->valuedouble < 0.0 ||
-            choice->valuedouble > (double)UINT32_MAX) {
+        int64_t value;
+        if (n == space->n_tasks || !msc_json_read_i64(&value, choice, 0, UINT32_MAX)) {
             return MSC_FAIL(MSC_E_FORMAT,
                             "trial: choices must be %zu non-negative integers, one for each task",
                             space->n_tasks);
         }
-        trial->proposal.choices[n++] = (uint32_t)choice->valuedouble;
+        trial->proposal.choices[n++] = (uint32_t)value;
     }
     if (n != space->n_tasks) {
         return MSC_FAIL(MSC_E_FORMAT, "trial: %zu choices for %zu tasks", n, space->n_tasks);

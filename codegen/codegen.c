@@ -186,7 +186,7 @@ static const char *output_name(const struct codegen *c, size_t i) {
 
 static enum msc_status write_weights(struct codegen *c, const char *path) {
     struct msc_array_list list = {0};
-    enum msc_status status = msc_codegen__list_weights(&list, msc_graph_own(c->graph), "");
+    enum msc_status status = msc_graph_list_weights(&list, &c->arena, msc_graph_own(c->graph), "");
     status = status == MSC_OK ? msc_safetensors_save(path, &list, NULL, 0) : status;
     msc_array_list_finish(&list);
     return status;

@@ -3,7 +3,6 @@
 
 #include "base/alloc.h"
 #include "base/str.h"
-#include "data/array_codes.h"
 #include "graph/op_attrs.h"
 
 #include <string.h>
@@ -125,38 +124,19 @@ static void write_input(struct writer *w, const struct msc_graph *g, int32_t ten
     write_aliases(w->out, g, j);
 }
 
-// True if the operand is an attribute of the joint instead. An empty attribute of an optional
-// operand gives nothing.
-static bool is_attribute(const struct msc_joint *j, const struct msc_op_role *role) {
-    for (int32_t i = 0; role->is_attribute && i < j->n_attrs; i++) {
-        const struct msc_attr *a = &j->attrs[i];
-        if (strncmp(a->key, role->name, (size_t)role->length) == 0 &&
-            a->key[role->length] == '\0') {
-            return !role->is_optional || a->value[0] != '\0';
-        }
-    }
-    return false;
-}
+// What the visit of a joint's inputs needs.
+struct inputs {
+    struct msc_str *out;
+    const struct msc_graph *g;
+};
 
-// Inputs are assigned to the roles in order, so an absent operand before another input is written.
-static void write_inputs(struct msc_str *out, const struct msc_graph *g,
-                         const struct msc_joint *j) {
-    int n_absent = 0;
-    for (int32_t i = 0; i < j->n_operands; i++) {
-        struct msc_op_role role;
-        msc_op_role(j->op, i, &role);
-        if (j->operands[i] == MSC_NO_ID) {
-            n_absent += !is_attribute(j, &role);
-            continue;
-        }
-        const struct msc_tensor *t = msc_graph_tensor(g, j->operands[i]);
-        if (t->producer == MSC_NO_ID) {
-            continue;
-        }
-        for (; n_absent > 0; n_absent--) {
-            msc_str_append(out, "    reads(b, NULL);\n");
-        }
-        write_statement(out, "reads", (const char *const[]){t->name, NULL});
+static void write_read(void *payload, int32_t tensor) {
+    const struct inputs *i = payload;
+    if (tensor == MSC_NO_ID) {
+        msc_str_append(i->out, "    reads(b, NULL);\n");
+    } else {
+        const char *name = msc_graph_tensor(i->g, tensor)->name;
+        write_statement(i->out, "reads", (const char *const[]){name, NULL});
     }
 }
 
@@ -170,22 +150,12 @@ static void write_attributes(struct msc_str *out, const struct msc_joint *j) {
     }
 }
 
-static void write_codes(struct msc_str *out, const struct msc_tensor *t) {
-    const struct msc_array_codes *codes = t->data != NULL ? msc_array_codes_of(t->data) : NULL;
-    if (codes != NULL) {
-        msc_str_append(out, "    codes(b, ");
-        write_literal(out, t->name);
-        msc_str_printf(out, ", %d, %d, %d);\n", (int)codes->low, (int)codes->high, codes->axis);
-    }
-}
-
 static void write_weights(struct msc_str *out, const struct msc_graph *g,
                           const struct msc_joint *j) {
     for (int32_t i = 0; i < j->n_weights; i++) {
         const struct msc_tensor *t = msc_graph_tensor(g, j->weights[i].tensor);
         write_statement(out, "weight",
                         (const char *const[]){j->weights[i].role, t->name, t->layout, NULL});
-        write_codes(out, t);
     }
 }
 
@@ -211,7 +181,7 @@ static void write_joint(struct writer *w, const struct msc_graph *g, const struc
     msc_str_printf(out, "\n    begin_joint(b, %s, ", op_names[j->op]);
     write_literal(out, j->name);
     msc_str_append(out, ");\n");
-    write_inputs(out, g, j);
+    msc_graph_visit_inputs(g, j, write_read, &(struct inputs){out, g});
     write_weights(out, g, j);
     write_attributes(out, j);
     write_bodies(out, j, bodies);
@@ -238,7 +208,7 @@ static enum msc_status write_all_bodies(struct writer *w, struct body bodies[],
         const struct msc_joint *j = msc_graph_joint(g, i);
         for (int32_t k = 0; k < j->n_graphs; k++) {
             struct body *body = &bodies[i * MAX_BODIES + k];
-            body->prefix = msc_codegen__prefix(&w->arena, prefix, j, k);
+            body->prefix = msc_graph_body_prefix(&w->arena, prefix, j->op, j->name, k);
             MSC_TRY(MSC_ALLOCATED(body->prefix));
             MSC_TRY(write_graph(w, &body->function, j->graphs[k], body->prefix));
         }

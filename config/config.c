@@ -19,13 +19,12 @@ static enum msc_status read_bindings(struct msc_config *c, const cJSON *object) 
     c->bindings = msc_arena_array(&c->arena, n + 1, sizeof c->bindings[0]);
     MSC_TRY(MSC_ALLOCATED(c->bindings));
     cJSON_ArrayForEach(item, object) {
-        double value = cJSON_IsNumber(item) ? item->valuedouble : -1;
-        if (!(value >= 0 && value <= 1e15) || value != (double)(int64_t)value) {
+        int64_t value;
+        if (!msc_json_read_i64(&value, item, 0, INT64_C(1000000000000000))) {
             return MSC_FAIL(MSC_E_INVALID, "%s: bind: \"%s\": expected an integer of 0 or more",
                             c->path, item->string);
         }
-        c->bindings[c->n_bindings++] =
-            (struct msc_binding){.symbol = item->string, .value = (int64_t)value};
+        c->bindings[c->n_bindings++] = (struct msc_binding){.symbol = item->string, .value = value};
     }
     return MSC_OK;
 }

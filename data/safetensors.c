@@ -100,13 +100,8 @@ static enum msc_status reader_init(struct reader *r, const char *path) {
 }
 
 // Reads a non-negative integer that a double holds exactly.
-static bool get_whole(uint64_t *out, const cJSON *value) {
-    if (!cJSON_IsNumber(value) || !(value->valuedouble >= 0.0 && value->valuedouble <= 0x1p53) ||
-        value->valuedouble != (double)(uint64_t)value->valuedouble) {
-        return false;
-    }
-    *out = (uint64_t)value->valuedouble;
-    return true;
+static bool get_whole(int64_t *out, const cJSON *value) {
+    return msc_json_read_i64(out, value, 0, INT64_C(1) << 53);
 }
 
 static enum msc_status fail_tensor(const char *path, const char *name, const char *what) {
@@ -146,11 +141,10 @@ static enum msc_status parse_shape(struct entry *e, const cJSON *item, const cha
                             "fewer",
                             path, e->name, MSC_MAX_DIMS);
         }
-        uint64_t value;
-        if (!get_whole(&value, dim)) {
+        if (!get_whole(&e->dims[e->n_dims], dim)) {
             return fail_tensor(path, e->name, "a dim is not an integer from 0 to 2^53");
         }
-        e->dims[e->n_dims++] = (int64_t)value;
+        e->n_dims++;
     }
     return MSC_OK;
 }
@@ -158,11 +152,14 @@ static enum msc_status parse_shape(struct entry *e, const cJSON *item, const cha
 static enum msc_status parse_place(struct entry *e, const cJSON *item, uint64_t data_bytes,
                                    const char *path) {
     const cJSON *offsets = msc_json_get(item, "data_offsets");
+    int64_t begin, end;
     if (!cJSON_IsArray(offsets) || cJSON_GetArraySize(offsets) != 2 ||
-        !get_whole(&e->begin, cJSON_GetArrayItem(offsets, 0)) ||
-        !get_whole(&e->end, cJSON_GetArrayItem(offsets, 1))) {
+        !get_whole(&begin, cJSON_GetArrayItem(offsets, 0)) ||
+        !get_whole(&end, cJSON_GetArrayItem(offsets, 1))) {
         return fail_tensor(path, e->name, "\"data_offsets\" is not a list of two integers");
     }
+    e->begin = (uint64_t)begin;
+    e->end = (uint64_t)end;
     if (e->begin > e->end || e->end > data_bytes) {
         return MSC_FAIL(MSC_E_FORMAT,
                         "%s: tensor \"%s\": data_offsets %" PRIu64 " to %" PRIu64 " are outside "

@@ -180,8 +180,8 @@ static enum msc_status gym_read_state(struct saved *saved, const struct msc_gym 
     const cJSON *item;
     cJSON_ArrayForEach(item, saved->choices) {
         const struct msc_task *task = &gym->space->tasks[t++];
-        if (!cJSON_IsNumber(item) || !(item->valuedouble >= 0.0) ||
-            item->valuedouble >= task->n_choices || item->valuedouble != floor(item->valuedouble)) {
+        int64_t choice;
+        if (!msc_json_read_i64(&choice, item, 0, (int64_t)task->n_choices - 1)) {
             return MSC_FAIL(MSC_E_FORMAT, "gym state: the choice of task %s does not exist",
                             task->name);
         }

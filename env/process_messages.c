@@ -10,7 +10,7 @@
 #include <string.h>
 
 #define N_KEYS(keys) (sizeof(keys) / sizeof((keys)[0]))
-#define MOST_VERSION 4294967295.0
+#define MOST_VERSION UINT32_MAX
 
 // ---- The answer to init -----------------------------------------------------------------------
 
@@ -36,8 +36,8 @@ static enum msc_status read_point(const struct msc_space *space, uint32_t choice
     }
     cJSON_ArrayForEach(item, list) {
         const struct msc_task *task = &space->tasks[t];
-        double value = cJSON_IsNumber(item) ? item->valuedouble : -1.0;
-        if (!(value >= 0.0 && value < task->n_choices) || value != floor(value)) {
+        int64_t value;
+        if (!msc_json_read_i64(&value, item, 0, (int64_t)task->n_choices - 1)) {
             return MSC_FAIL(MSC_E_FORMAT, "%s.choices[%zu]: expected 0 to %u, a choice of task %s",
                             where, t, task->n_choices - 1, task->name);
         }
@@ -116,12 +116,10 @@ static enum msc_status read_reference(struct msc_process_env *out, const cJSON *
 
 static enum msc_status read_version(struct msc_process_env *out, const cJSON *answer) {
     const cJSON *item = msc_json_get(answer, "version");
-    double value = cJSON_IsNumber(item) ? item->valuedouble : item ? -1.0 : 0.0;
-    if (!(value >= 0.0 && value <= MOST_VERSION) || value != floor(value)) {
-        return MSC_FAIL(MSC_E_FORMAT, "version: expected an integer of at least 0");
-    }
-    out->version = (int64_t)value;
-    return MSC_OK;
+    out->version = 0;
+    return item == NULL || msc_json_read_i64(&out->version, item, 0, MOST_VERSION)
+               ? MSC_OK
+               : MSC_FAIL(MSC_E_FORMAT, "version: expected an integer of at least 0");
 }
 
 enum msc_status msc_process_read_space(struct msc_process_env *out, const struct cJSON *answer,
@@ -159,8 +157,8 @@ void msc_process_write_evaluate(struct msc_str *out, const struct msc_space *spa
 static enum msc_status read_index(size_t *out, const cJSON *answer, const bool is_done[],
                                   size_t n) {
     const cJSON *item = msc_json_get(answer, "trial");
-    double value = cJSON_IsNumber(item) ? item->valuedouble : -1.0;
-    if (!(value >= 0.0 && value < (double)n) || value != floor(value)) {
+    int64_t value;
+    if (!msc_json_read_i64(&value, item, 0, (int64_t)n - 1)) {
         return MSC_FAIL(MSC_E_FORMAT,
                         "answer: expected \"trial\" to be the index of a trial, 0 to %zu", n - 1);
     }

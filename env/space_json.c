@@ -33,8 +33,8 @@ enum msc_status msc_space_json_read_numbers(double out[], size_t n, const cJSON 
 enum msc_status msc_space_json_read_task(const struct msc_space_json *r, uint32_t *out,
                                          const cJSON *item, const char *where) {
     size_t n = r->space->n_tasks;
-    double value = cJSON_IsNumber(item) ? item->valuedouble : -1.0;
-    if (!(value >= 0.0 && value < (double)n) || value != floor(value)) {
+    int64_t value;
+    if (!msc_json_read_i64(&value, item, 0, (int64_t)n - 1)) {
         return MSC_FAIL(MSC_E_FORMAT, "%s: expected the index of a task, 0 to %zu", where, n - 1);
     }
     *out = (uint32_t)value;
@@ -215,9 +215,9 @@ static enum msc_status read_order(const struct msc_space_json *r, struct msc_tas
     }
     MSC_TRY(MSC_ALLOCATED(order));
     cJSON_ArrayForEach(item, list) {
-        double value = cJSON_IsNumber(item) ? item->valuedouble : -1.0;
-        if (i < task->n_choices && value >= 0.0 && value < task->n_choices &&
-            value == floor(value)) {
+        int64_t value;
+        if (i < task->n_choices &&
+            msc_json_read_i64(&value, item, 0, (int64_t)task->n_choices - 1)) {
             order[i++] = (uint32_t)value;
         }
     }

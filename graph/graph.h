@@ -37,6 +37,7 @@ struct msc_str;
 struct msc_graph;
 struct msc_arena;
 struct msc_array_list;
+struct msc_operators;
 
 #define MSC_NO_ID (-1)
 
@@ -238,6 +239,10 @@ int msc_joint_attr_floats(const struct msc_joint *j, const char *key, float out[
 int32_t msc_joint_weight(const struct msc_joint *j, const char *role); // tensor id or MSC_NO_ID
 // Position of the first operand with this role ("weight"), or -1 if it is absent.
 int msc_joint_operand(const struct msc_joint *j, const char *role);
+// Visits the inputs of a joint in the order of msc_joint_spec, which are assigned to the roles in
+// order. So an absent operand before another input is visited, too, as MSC_NO_ID.
+void msc_graph_visit_inputs(const struct msc_graph *g, const struct msc_joint *j,
+                            void (*visit)(void *payload, int32_t tensor), void *payload);
 
 // True if names, types, shapes, attributes, connections and, if requested, weights' elements are
 // equal.
@@ -260,11 +265,25 @@ void msc_graph_write_prototxt(const struct msc_graph *g, struct msc_str *out);
 // "nodes": {"total": n, ...}}. *out is owned by the caller.
 enum msc_status msc_graph_inspect(const struct msc_graph *g, struct cJSON **out);
 // Read the JSON form and the printed form. `weights` (may be NULL) holds the weights' elements by
-// name. Error messages call the text `name`. *out is owned by the caller.
+// name, and their codes (data/array_codes.h), which the arrays then have. `operators` (may be NULL)
+// has the plug-ins for external joints. Error messages call the text `name`. *out is owned by the
+// caller.
 enum msc_status msc_graph_read_json(struct msc_graph **out, const char *text, size_t length,
-                                    const char *name, const struct msc_array_list *weights);
+                                    const char *name, const struct msc_array_list *weights,
+                                    struct msc_operators *operators);
 enum msc_status msc_graph_read_text(struct msc_graph **out, const char *text, size_t length,
-                                    const char *name, const struct msc_array_list *weights);
+                                    const char *name, const struct msc_array_list *weights,
+                                    struct msc_operators *operators);
+
+// Lists the weights of a graph and of its bodies under the names that they have in a weights file,
+// and after them their codes (data/array_codes.h). `prefix` is "" for a whole network. MSC_E_STATE
+// if a weight has no elements.
+enum msc_status msc_graph_list_weights(struct msc_array_list *list, struct msc_arena *arena,
+                                       const struct msc_graph *g, const char *prefix);
+// The prefix of the names that a body's weights have in the weights file, such as "if_1/then/". It
+// begins with `prefix`, the prefix of the enclosing graph. NULL if out of memory.
+const char *msc_graph_body_prefix(struct msc_arena *arena, const char *prefix, enum msc_op op,
+                                  const char *joint, int32_t which);
 
 // A symbol and the length that it is bound to (graph/passes/bind.h).
 struct msc_binding {

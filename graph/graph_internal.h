@@ -126,10 +126,6 @@ bool msc_graph__is_given_as_attr(const struct msc_attr attrs[], int32_t n,
 // them; "" if the role defines none. `attrs` are those of the joint.
 const char *msc_graph__role_layout(enum msc_op op, const struct msc_attr attrs[], int32_t n,
                                    const char *role, size_t length);
-// Visits the joint's inputs in order. Readers of a file assign the inputs to the roles in order, so
-// an absent operand before another input is visited, too, as MSC_NO_ID.
-void msc_graph__visit_inputs(const struct msc_graph *g, const struct msc_joint *j,
-                             void (*visit)(void *payload, int32_t tensor), void *payload);
 enum msc_status msc_graph__push_joint(struct msc_graph *g, struct msc_graph_joint *joint);
 // Rebuilds the lists of a joint's inputs and weights from its operands.
 void msc_graph__refresh_joint(const struct msc_graph *g, struct msc_graph_joint *joint);
@@ -153,21 +149,6 @@ const char *msc_graph__default_scope(enum msc_op op);
 void msc_graph__prototxt_text(struct msc_str *out, const char *text);
 void msc_graph__prototxt_line(struct msc_str *out, const char *indent, const char *key,
                               const char *text);
-// The prefix of the names that a body's weights have in the weights file, such as "if_1/then/". It
-// begins with `prefix`, the prefix of the enclosing graph. NULL if out of memory.
-const char *msc_graph__body_prefix(struct msc_arena *arena, const char *prefix, enum msc_op op,
-                                   const char *joint, int32_t which);
-// Lists the weights of a graph and of its bodies under the names that they have in a weights file.
-// MSC_E_STATE if a weight has no elements.
-enum msc_status msc_graph__list_weights(struct msc_array_list *list, struct msc_arena *arena,
-                                        const struct msc_graph *g, const char *prefix);
-// Like msc_graph_read_json and msc_graph_read_text, for a graph with plug-ins (may be NULL).
-enum msc_status msc_graph__read_json(struct msc_graph **out, const char *text, size_t length,
-                                     const char *name, const struct msc_array_list *weights,
-                                     struct msc_operators *operators);
-enum msc_status msc_graph__read_msc(struct msc_graph **out, const char *text, size_t length,
-                                    const char *name, const struct msc_array_list *weights,
-                                    struct msc_operators *operators);
 // The joint or tensor with this name, unless it is dead; else MSC_NO_ID. Tensors are found by name
 // only, not by alias.
 int32_t msc_graph__live_joint(const struct msc_graph *g, const char *name);

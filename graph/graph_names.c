@@ -55,8 +55,8 @@ void msc_graph__names_finish(struct msc_graph_names *names) {
     *names = (struct msc_graph_names){0};
 }
 
-const char *msc_graph__body_prefix(struct msc_arena *arena, const char *prefix, enum msc_op op,
-                                   const char *joint, int32_t which) {
+const char *msc_graph_body_prefix(struct msc_arena *arena, const char *prefix, enum msc_op op,
+                                  const char *joint, int32_t which) {
     const char *body = op != MSC_OP_IF ? "body" : which == 0 ? "then" : "else";
     return msc_arena_printf(arena, "%s%s/%s/", prefix, joint, body);
 }

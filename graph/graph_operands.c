@@ -173,8 +173,8 @@ enum msc_status msc_graph__deal_operands(struct msc_graph_joint *joint, struct m
     return check_required_attrs(joint);
 }
 
-void msc_graph__visit_inputs(const struct msc_graph *g, const struct msc_joint *j,
-                             void (*visit)(void *payload, int32_t tensor), void *payload) {
+void msc_graph_visit_inputs(const struct msc_graph *g, const struct msc_joint *j,
+                            void (*visit)(void *payload, int32_t tensor), void *payload) {
     int n_absent = 0;
     for (int32_t i = 0; i < j->n_operands; i++) {
         int32_t tensor = j->operands[i];

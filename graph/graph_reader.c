@@ -1,5 +1,7 @@
 #include "graph/graph_reader.h"
 
+#include "data/array_codes.h"
+
 #include <string.h>
 
 // ---- Prims ------------------------------------------------------------------------------------
@@ -144,6 +146,7 @@ static enum msc_status add_weight(int32_t *out, struct msc_graph_reader *r,
     if (r->weights != NULL) {
         const char *stored = msc_arena_printf(&r->scratch, "%s%s", r->prefix, read->name);
         MSC_TRY(MSC_ALLOCATED(stored));
+        MSC_TRY(msc_array_list_set_codes(r->weights, stored));
         data = msc_array_list_find(r->weights, stored);
         if (data == NULL) {
             return MSC_FAIL(MSC_E_NOT_FOUND, "%s: the weights file has no elements for weight '%s'",

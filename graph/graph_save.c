@@ -3,12 +3,13 @@
 
 #include "base/file.h"
 #include "base/str.h"
+#include "data/array_codes.h"
 #include "data/safetensors.h"
 
 #include <string.h>
 
-enum msc_status msc_graph__list_weights(struct msc_array_list *list, struct msc_arena *arena,
-                                        const struct msc_graph *g, const char *prefix) {
+static enum msc_status list_elements(struct msc_array_list *list, struct msc_arena *arena,
+                                     const struct msc_graph *g, const char *prefix) {
     for (int32_t i = 0; i < g->n_tensors; i++) {
         const struct msc_tensor *t = &g->tensors[i]->tensor;
         if (t->producer != MSC_NO_ID) {
@@ -25,10 +26,20 @@ enum msc_status msc_graph__list_weights(struct msc_array_list *list, struct msc_
     for (int32_t i = 0; i < g->n_joints; i++) {
         const struct msc_joint *j = &g->joints[i]->joint;
         for (int32_t k = 0; k < j->n_graphs; k++) {
-            const char *inner = msc_graph__body_prefix(arena, prefix, j->op, j->name, k);
+            const char *inner = msc_graph_body_prefix(arena, prefix, j->op, j->name, k);
             MSC_TRY(MSC_ALLOCATED(inner));
-            MSC_TRY(msc_graph__list_weights(list, arena, j->graphs[k], inner));
+            MSC_TRY(list_elements(list, arena, j->graphs[k], inner));
         }
+    }
+    return MSC_OK;
+}
+
+enum msc_status msc_graph_list_weights(struct msc_array_list *list, struct msc_arena *arena,
+                                       const struct msc_graph *g, const char *prefix) {
+    size_t first = list->n;
+    MSC_TRY(list_elements(list, arena, g, prefix));
+    for (size_t i = first, end = list->n; i < end; i++) {
+        MSC_TRY(msc_array_list_add_codes(list, list->names[i], list->arrays[i]));
     }
     return MSC_OK;
 }
@@ -70,7 +81,7 @@ enum msc_status msc_graph_save(const struct msc_graph *g, const char *path) {
     char *weights_path = msc_arena_printf(&arena, "%.*s.safetensors", n_stem, path);
     char *text_path = msc_arena_printf(&arena, "%.*s%s", n_stem, path, form->ending);
     MSC_TRY_OUT(MSC_ALLOCATED(weights_path && text_path));
-    MSC_TRY_OUT(msc_graph__list_weights(&weights, &arena, g, ""));
+    MSC_TRY_OUT(msc_graph_list_weights(&weights, &arena, g, ""));
     form->write(g, &text);
     if (text.length > 0 && text.data[text.length - 1] != '\n') {
         msc_str_char(&text, '\n');

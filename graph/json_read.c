@@ -148,7 +148,7 @@ enum msc_status msc_graph__read_body(struct msc_graph **out, struct msc_graph_re
     struct msc_graph_reader r = {.name = around->name, .weights = around->weights};
     const char *graph_name;
     enum msc_status status = MSC_OK;
-    r.prefix = msc_graph__body_prefix(&around->scratch, around->prefix, op, name, which);
+    r.prefix = msc_graph_body_prefix(&around->scratch, around->prefix, op, name, which);
     MSC_TRY(MSC_ALLOCATED(r.prefix));
     if (!cJSON_IsObject(object)) {
         return MSC_FAIL(MSC_E_FORMAT, "%s: the bodies of '%s' are not objects", r.name, name);
@@ -164,9 +164,9 @@ out:
     return status;
 }
 
-enum msc_status msc_graph__read_json(struct msc_graph **out, const char *text, size_t length,
-                                     const char *name, const struct msc_array_list *weights,
-                                     struct msc_operators *operators) {
+enum msc_status msc_graph_read_json(struct msc_graph **out, const char *text, size_t length,
+                                    const char *name, const struct msc_array_list *weights,
+                                    struct msc_operators *operators) {
     cJSON *root = NULL;
     struct msc_graph_reader r = {.name = name, .weights = weights, .prefix = ""};
     enum msc_status status = MSC_OK;
@@ -194,9 +194,4 @@ out:
     msc_arena_finish(&r.scratch);
     cJSON_Delete(root);
     return status;
-}
-
-enum msc_status msc_graph_read_json(struct msc_graph **out, const char *text, size_t length,
-                                    const char *name, const struct msc_array_list *weights) {
-    return msc_graph__read_json(out, text, length, name, weights, NULL);
 }

@@ -11,15 +11,13 @@ static enum msc_status read_shape(struct msc_read_tensor *t, const cJSON *object
                         t->name, cJSON_GetArraySize(list), MSC_MAX_DIMS);
     }
     cJSON_ArrayForEach(item, list) {
-        double value = item->valuedouble;
-        bool is_whole = cJSON_IsNumber(item) && value >= -1 && value <= 9007199254740992.0 &&
-                        value == (double)(int64_t)value;
-        if (!is_whole) {
+        int64_t value;
+        if (!msc_json_read_i64(&value, item, -1, INT64_C(1) << 53)) {
             return MSC_FAIL(MSC_E_FORMAT,
                             "%s: shape of '%s' has an element that is not a dimension", t->where,
                             t->name);
         }
-        t->type.dims[t->type.n_dims++] = (struct msc_dim){(int64_t)value, MSC_NO_ID};
+        t->type.dims[t->type.n_dims++] = (struct msc_dim){value, MSC_NO_ID};
     }
     return MSC_OK;
 }

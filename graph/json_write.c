@@ -137,7 +137,7 @@ static void write_input(void *payload, int32_t tensor) {
 static void inputs_member(struct writer *w, const struct msc_graph *g, const struct msc_joint *j) {
     json_write_key(w, "inputs");
     json_write_begin(w, '[', true);
-    msc_graph__visit_inputs(g, j, write_input, &(struct inputs){w, g});
+    msc_graph_visit_inputs(g, j, write_input, &(struct inputs){w, g});
     json_write_end(w, ']');
 }
 

@@ -147,7 +147,7 @@ void msc_joint_print(const struct msc_graph *g, int32_t joint, struct msc_str *o
     msc_str_append(out, ">\n");
     if (j->n_inputs > 0) {
         msc_str_append(out, "  IN: ");
-        msc_graph__visit_inputs(g, j, print_tensor, &(struct tensors){.g = g, .out = out});
+        msc_graph_visit_inputs(g, j, print_tensor, &(struct tensors){.g = g, .out = out});
         msc_str_char(out, '\n');
     }
     msc_str_append(out, "  OUT: ");

@@ -332,7 +332,7 @@ static enum msc_status read_body(struct msc_graph **out, struct msc_graph_reader
         .name = around->name, .weights = around->weights, .operators = around->operators};
     enum msc_status status = MSC_OK;
     r.prefix =
-        msc_graph__body_prefix(&around->scratch, around->prefix, joint->op, joint->name, which);
+        msc_graph_body_prefix(&around->scratch, around->prefix, joint->op, joint->name, which);
     MSC_TRY(MSC_ALLOCATED(r.prefix));
     if (from->notes_label.kind != MSC_TEXT_NONE) {
         return MSC_FAIL(
@@ -415,7 +415,7 @@ static enum msc_status read_tree(struct msc_text_graph *out, struct msc_arena *a
                                          "the end");
 }
 
-enum msc_status msc_graph__read_msc(struct msc_graph **out, const char *text, size_t length,
+enum msc_status msc_graph_read_text(struct msc_graph **out, const char *text, size_t length,
                                     const char *name, const struct msc_array_list *weights,
                                     struct msc_operators *operators) {
     struct msc_graph_reader r = {
@@ -431,9 +431,4 @@ out:
     msc_graph_destroy(r.g);
     msc_arena_finish(&r.scratch);
     return status;
-}
-
-enum msc_status msc_graph_read_text(struct msc_graph **out, const char *text, size_t length,
-                                    const char *name, const struct msc_array_list *weights) {
-    return msc_graph__read_msc(out, text, length, name, weights, NULL);
 }

@@ -9,7 +9,6 @@
 #include "base/program.h"
 #include "model/file_hash.h"
 
-#include <math.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,7 +16,7 @@
 
 // A joint that takes longer than this is an error.
 #define TIMEOUT_S 600.0
-#define MOST_LENGTH 0x1p53
+#define MOST_LENGTH (INT64_C(1) << 53)
 
 struct opened_program {
     struct msc_program program;
@@ -112,11 +111,10 @@ static enum msc_status read_type(struct msc_operator_tensor *out, const cJSON *o
                         dtype, cJSON_GetArraySize(dims));
     }
     cJSON_ArrayForEach(item, dims) {
-        double length = cJSON_IsNumber(item) ? item->valuedouble : NAN;
-        if (!(fabs(length) <= MOST_LENGTH) || length != floor(length)) {
+        if (!msc_json_read_i64(&out->dims[out->n_dims], item, -MOST_LENGTH, MOST_LENGTH)) {
             return MSC_FAIL(MSC_E_FORMAT, "%s: a length is not an integer up to 2^53", where);
         }
-        out->dims[out->n_dims++] = (int64_t)length;
+        out->n_dims++;
     }
     return MSC_OK;
 }

@@ -4,10 +4,9 @@
 #include "base/file.h"
 #include "base/json.h"
 
-#include <math.h>
 #include <string.h>
 
-#define MOST_LENGTH 0x1p53
+#define MOST_LENGTH (INT64_C(1) << 53)
 
 void msc_pieces_close(struct msc_pieces *pieces) {
     if (pieces) {
@@ -64,12 +63,13 @@ static enum msc_status read_value(struct msc_piece_value *out, const cJSON *obje
     MSC_TRY(MSC_ALLOCATED(out->name && out->dtype));
     MSC_TRY(msc_json_get_array(&dims, object, "dims", where));
     cJSON_ArrayForEach(item, dims) {
-        bool is_length = cJSON_IsNumber(item) && fabs(item->valuedouble) <= MOST_LENGTH;
-        if (!is_length || out->n_dims == MSC_MAX_DIMS) {
-            return MSC_FAIL(MSC_E_FORMAT, "%s: '%s': expected at most %d lengths up to 2^53", where,
-                            out->name, MSC_MAX_DIMS);
+        if (out->n_dims == MSC_MAX_DIMS ||
+            !msc_json_read_i64(&out->dims[out->n_dims], item, -1, MOST_LENGTH)) {
+            return MSC_FAIL(MSC_E_FORMAT,
+                            "%s: '%s': expected at most %d lengths, integers from -1 to 2^53",
+                            where, out->name, MSC_MAX_DIMS);
         }
-        out->dims[out->n_dims++] = (int64_t)item->valuedouble;
+        out->n_dims++;
     }
     return MSC_OK;
 }

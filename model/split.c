@@ -5,6 +5,7 @@
 #include "base/json.h"
 #include "base/str.h"
 #include "graph/external.h"
+#include "graph/infer.h"
 #include "graph/onnx/onnx.h"
 #include "graph/passes/bind.h"
 #include "graph/passes/extract.h"
@@ -28,15 +29,17 @@ static int32_t color_of_target(const struct msc_split_options *o, const struct m
     return is_taken ? COLOR_TARGET : COLOR_OTHER;
 }
 
-// True if one of the names or patterns is the joint's operator.
-static bool is_named(bool used[], const struct msc_split_options *o, const struct msc_joint *j) {
-    struct msc_str name = {0};
+// *out is 1 if one of the names or patterns is the joint's operator, else 0.
+static enum msc_status color_of_name(int32_t *out, bool used[], const struct msc_split_options *o,
+                                     const struct msc_joint *j, struct msc_arena *arena) {
     const char *words[2] = {msc_op_info(j->op)->name, NULL};
     bool is = false;
     if (j->op == MSC_OP_EXTERNAL) {
+        struct msc_str name = {0};
         msc_external_write_name(&name, j);
-        words[0] = msc_str_text(&name);
+        words[0] = msc_str_keep(&name, arena);
         words[1] = msc_joint_attr(j, "op");
+        MSC_TRY(MSC_ALLOCATED(words[0]));
     }
     for (size_t i = 0; i < o->n_names; i++) {
         bool fits = msc_glob_match(o->names[i], words[0]) ||
@@ -44,8 +47,8 @@ static bool is_named(bool used[], const struct msc_split_options *o, const struc
         used[i] = used[i] || fits;
         is = is || fits;
     }
-    msc_str_finish(&name);
-    return o->n_names > 0 ? is : j->op == MSC_OP_EXTERNAL;
+    *out = o->n_names > 0 ? is : j->op == MSC_OP_EXTERNAL;
+    return MSC_OK;
 }
 
 static enum msc_status find_cuts(bool is_cut[], const struct msc_graph *g,
@@ -88,7 +91,7 @@ static enum msc_status color_by_ops(int32_t colors[], const struct msc_graph *g,
     bool *used = msc_arena_array(arena, o->n_names + 1, sizeof(bool));
     MSC_TRY(MSC_ALLOCATED(used));
     for (int32_t i = 0; i < msc_graph_n_joints(g); i++) {
-        colors[i] = is_named(used, o, msc_graph_joint(g, i));
+        MSC_TRY(color_of_name(&colors[i], used, o, msc_graph_joint(g, i), arena));
     }
     for (size_t i = 0; i < o->n_names; i++) {
         if (!used[i]) {
@@ -115,6 +118,65 @@ static enum msc_status choose_colors(int32_t colors[], const struct msc_graph *g
     MSC_TRY(msc_target_get(&target, o->target, "split"));
     for (int32_t i = 0; i < msc_graph_n_joints(g); i++) {
         colors[i] = color_of_target(o, target, g, msc_graph_joint(g, i));
+    }
+    return MSC_OK;
+}
+
+// ---- Values between pieces --------------------------------------------------------------------
+
+// True if a value can have the samples along its first axis: `run` passes one sample at a time, and
+// joins the results there. `lengths` [n_prims] is 1 for the symbol that counts samples, and -1 for
+// others. A length that is not known is not refused.
+static bool counts_samples(const struct msc_graph *g, const struct msc_tensor *t, int32_t symbol,
+                           const int64_t lengths[]) {
+    for (int i = 1; i < t->n_dims; i++) {
+        if (t->dims[i] < 0 && t->prims[i] == symbol) {
+            return t->dims[0] < 0 && t->prims[0] == symbol;
+        }
+    }
+    int64_t first = t->n_dims == 0
+                        ? 0
+                        : msc_dim_evaluate(g, (struct msc_dim){t->dims[0], t->prims[0]}, lengths);
+    return first < 0 || first == 1;
+}
+
+static enum msc_status check_value(const struct msc_graph *g, int32_t tensor, int32_t symbol,
+                                   const int64_t lengths[], const struct msc_split_options *o) {
+    const struct msc_tensor *t = msc_graph_tensor(g, tensor);
+    if (counts_samples(g, t, symbol, lengths)) {
+        return MSC_OK;
+    }
+    struct msc_str text = {0};
+    msc_tensor_print(g, tensor, &text);
+    enum msc_status status = msc_str_status(&text);
+    if (status == MSC_OK) {
+        status = MSC_FAIL(MSC_E_INVALID,
+                          "%s: %s would pass between pieces, but its first axis does not count the "
+                          "samples, so the pieces could not run as a chain; cut elsewhere",
+                          o->model, msc_str_text(&text));
+    }
+    msc_str_finish(&text);
+    return status;
+}
+
+// Checks the values that joints read from other pieces. Models without an open number of samples
+// are not checked.
+static enum msc_status check_values(const struct msc_graph *g, const int32_t pieces[],
+                                    const struct msc_split_options *o, struct msc_arena *arena) {
+    int32_t symbol = msc_graph_sample_symbol(g);
+    int64_t *lengths = msc_arena_array(arena, (size_t)msc_graph_n_prims(g) + 1, sizeof lengths[0]);
+    MSC_TRY(MSC_ALLOCATED(lengths));
+    for (int32_t i = 0; i < msc_graph_n_prims(g); i++) {
+        lengths[i] = i == symbol ? 1 : -1;
+    }
+    for (int32_t i = 0; symbol != MSC_NO_ID && i < msc_graph_n_joints(g); i++) {
+        const struct msc_joint *j = msc_graph_joint(g, i);
+        for (int32_t k = 0; !msc_graph_is_shared(g, i) && k < j->n_inputs; k++) {
+            int32_t producer = msc_graph_tensor(g, j->inputs[k])->producer;
+            if (!msc_graph_is_shared(g, producer) && pieces[producer] != pieces[i]) {
+                MSC_TRY(check_value(g, j->inputs[k], symbol, lengths, o));
+            }
+        }
     }
     return MSC_OK;
 }
@@ -384,6 +446,7 @@ static enum msc_status split_graph(struct msc_pieces *p, const struct msc_graph 
     MSC_TRY(name_values(p, g));
     MSC_TRY(choose_colors(colors, g, o, &p->arena));
     MSC_TRY(msc_graph_partition(pieces, &n_pieces, g, colors));
+    MSC_TRY(check_values(g, pieces, o, &p->arena));
     MSC_TRY(check_files(p, n_pieces));
     p->pieces = msc_arena_array(&p->arena, (size_t)n_pieces + 1, sizeof p->pieces[0]);
     MSC_TRY(MSC_ALLOCATED(p->pieces));

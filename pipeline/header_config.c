@@ -192,8 +192,9 @@ static enum msc_status keep_old_race(struct msc_config_entry *e, const cJSON *he
     const cJSON *race = find_member(old, e, "race");
     const cJSON *parallel = find_member(old, e, "parallel");
     bool is_raced = msc_json_get(header, "race") != NULL;
-    if (e->parallel == 0 && cJSON_IsNumber(parallel)) {
-        e->parallel = (uint32_t)parallel->valuedouble;
+    int64_t n_parallel;
+    if (e->parallel == 0 && msc_json_read_i64(&n_parallel, parallel, 0, UINT32_MAX)) {
+        e->parallel = (uint32_t)n_parallel;
     }
     if (e->race && (race || !cJSON_IsBool(e->race) || cJSON_IsTrue(e->race) != is_raced)) {
         return MSC_OK;

@@ -31,14 +31,14 @@ enum msc_status msc_kept_bind_row(cJSON *row, const struct msc_record *record, i
 enum msc_status msc_kept_row_fits(bool *fits, const cJSON *row, const struct msc_record *record) {
     struct msc_hash stored;
     struct msc_hash now;
-    const cJSON *id = msc_json_get(row, "id");
+    int64_t id = 0;
     const cJSON *checksum = msc_json_get(row, "checksum");
-    *fits = cJSON_IsNumber(id) && id->valuedouble >= 0 &&
-            id->valuedouble < (double)msc_record_n_trials(record) &&
-            msc_record_holds(record, (int64_t)id->valuedouble) && cJSON_IsString(checksum) &&
+    *fits = msc_json_read_i64(&id, msc_json_get(row, "id"), 0,
+                              (int64_t)msc_record_n_trials(record) - 1) &&
+            msc_record_holds(record, id) && cJSON_IsString(checksum) &&
             msc_hash_parse(&stored, checksum->valuestring);
     if (*fits) {
-        MSC_TRY(msc_record_checksum(&now, record, (int64_t)id->valuedouble));
+        MSC_TRY(msc_record_checksum(&now, record, id));
         *fits = msc_hash_equal(stored, now);
     }
     return MSC_OK;

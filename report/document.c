@@ -94,8 +94,9 @@ static size_t read_bindings(struct msc_binding bindings[], size_t max, const cJS
     const cJSON *item = NULL;
     size_t n = 0;
     cJSON_ArrayForEach(item, msc_json_get(config, "bind")) {
-        if (n < max && cJSON_IsNumber(item)) {
-            bindings[n++] = (struct msc_binding){item->string, (int64_t)item->valuedouble};
+        int64_t value;
+        if (n < max && msc_json_read_i64(&value, item, 0, INT64_C(1) << 53)) {
+            bindings[n++] = (struct msc_binding){item->string, value};
         }
     }
     return n;

@@ -211,8 +211,8 @@ static enum msc_status read_warm_choices(uint32_t choices[], const cJSON *list,
     size_t t = 0;
     const cJSON *item = NULL;
     cJSON_ArrayForEach(item, list) {
-        double choice = cJSON_IsNumber(item) ? item->valuedouble : -1.0;
-        if (!(choice >= 0.0 && choice < space->tasks[t].n_choices)) {
+        int64_t choice;
+        if (!msc_json_read_i64(&choice, item, 0, (int64_t)space->tasks[t].n_choices - 1)) {
             return MSC_FAIL(MSC_E_FORMAT, "%s: a choice of %s in \"warm\" is out of range", where,
                             space->tasks[t].name);
         }

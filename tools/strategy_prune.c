@@ -183,15 +183,12 @@ enum msc_status msc_strategy__prunes_to_json(const struct msc_strategy *s, cJSON
 
 static bool take_kept(struct msc_strategy_group *group, const cJSON *list) {
     const cJSON *item;
-    int32_t last = -1;
+    int64_t last = -1;
     cJSON_ArrayForEach(item, list) {
-        if (!cJSON_IsNumber(item) || item->valuedouble <= last ||
-            item->valuedouble >= group->n_units ||
-            item->valuedouble != (double)(int32_t)item->valuedouble) {
+        if (!msc_json_read_i64(&last, item, last + 1, group->n_units - 1)) {
             return false;
         }
-        last = (int32_t)item->valuedouble;
-        group->kept[group->n_kept++] = last;
+        group->kept[group->n_kept++] = (int32_t)last;
     }
     return group->n_kept > 0;
 }
@@ -229,13 +226,11 @@ static enum msc_status read_shape(int64_t dims[MSC_MAX_DIMS], int *n_dims, const
     const cJSON *item;
     *n_dims = 0;
     cJSON_ArrayForEach(item, list) {
-        if (*n_dims == MSC_MAX_DIMS || !cJSON_IsNumber(item) || item->valuedouble < 1 ||
-            item->valuedouble > INT32_MAX ||
-            item->valuedouble != (double)(int64_t)item->valuedouble) {
+        if (*n_dims == MSC_MAX_DIMS || !msc_json_read_i64(&dims[*n_dims], item, 1, INT32_MAX)) {
             return MSC_FAIL(MSC_E_FORMAT, "%s: shape must list at most %d lengths", where,
                             MSC_MAX_DIMS);
         }
-        dims[(*n_dims)++] = (int64_t)item->valuedouble;
+        (*n_dims)++;
     }
     return MSC_OK;
 }

@@ -11,7 +11,7 @@
 
 #include <string.h>
 
-// Reads a form of MSCGraph, as msc_graph__read_json does.
+// Reads a form of MSCGraph, as msc_graph_read_json does.
 typedef enum msc_status (*read_form)(struct msc_graph **out, const char *text, size_t length,
                                      const char *name, const struct msc_array_list *weights,
                                      struct msc_operators *operators);
@@ -23,8 +23,8 @@ static const struct format {
     read_form read;
 } formats[] = {
     {".onnx", NULL},
-    {".json", msc_graph__read_json},
-    {".msc", msc_graph__read_msc},
+    {".json", msc_graph_read_json},
+    {".msc", msc_graph_read_text},
 };
 
 static const struct format *find_format(const char *path) {

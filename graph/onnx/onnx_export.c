@@ -42,7 +42,8 @@ static enum msc_status name_repeated(struct msc_onnx_export *e, int32_t output) 
 }
 
 // Assigns public names first, then names of weights, then internal ones. The output of a constant
-// joint gets the name of its weight, unless it is also an output of the model.
+// joint gets the name of its weight, unless it is also an output of the model. Names of values in
+// the graphs of external operators are taken, because such graphs read values by name.
 enum msc_status msc_onnx__name_tensors(struct msc_onnx_export *e) {
     const struct msc_graph *g = e->graph;
     for (int32_t i = 0; i < g->n_inputs; i++) {
@@ -52,6 +53,7 @@ enum msc_status msc_onnx__name_tensors(struct msc_onnx_export *e) {
         MSC_TRY(name_repeated(e, g->outputs[i]));
         MSC_TRY(name_tensor(e, g->outputs[i]));
     }
+    MSC_TRY(msc_onnx__keep_names_free(e, g));
     for (int32_t i = 0; i < g->n_tensors; i++) {
         if (g->tensors[i]->tensor.producer == MSC_NO_ID) {
             MSC_TRY(name_tensor(e, i));

@@ -74,25 +74,61 @@ static enum msc_status rename_value(void *payload, char **name) {
                     *name);
 }
 
-static enum msc_status put_attributes(struct msc_onnx_joint *j, int32_t n_inputs) {
-    const struct msc_joint *joint = j->joint;
+// Calls `visit` for the attributes of an external joint's node, as protobuf messages in the arena.
+static enum msc_status
+visit_attributes(const struct msc_joint *joint, struct msc_arena *arena,
+                 enum msc_status (*visit)(void *payload, Onnx__AttributeProto *a), void *payload) {
     size_t prefix = strlen(MSC_EXTERNAL_ATTR);
-    const char *captures = msc_joint_attr(joint, "captures");
-    struct renaming renaming = {j, captures == NULL ? "" : captures, n_inputs};
-    const struct msc_onnx_graph_visit visit = {rename_value, NULL, &renaming};
-    j->node->attribute =
-        msc_arena_array(&j->e->arena, (size_t)joint->n_attrs + 1, sizeof j->node->attribute[0]);
-    MSC_TRY(MSC_ALLOCATED(j->node->attribute));
     for (int32_t i = 0; i < joint->n_attrs; i++) {
         const struct msc_attr *attr = &joint->attrs[i];
         Onnx__AttributeProto *a;
         if (strncmp(attr->key, MSC_EXTERNAL_ATTR, prefix) == 0) {
-            MSC_TRY(msc_onnx__attr_from_text(&a, attr->key + prefix, attr->value, &j->e->arena));
-            MSC_TRY(msc_onnx__visit_graphs(&visit, a));
-            j->node->attribute[j->node->n_attribute++] = a;
+            MSC_TRY(msc_onnx__attr_from_text(&a, attr->key + prefix, attr->value, arena));
+            MSC_TRY(visit(payload, a));
         }
     }
     return MSC_OK;
+}
+
+static enum msc_status reserve_name(void *payload, const char *name) {
+    struct msc_onnx_export *e = payload;
+    return msc_graph__names_find(&e->value_names, name) == MSC_NO_ID
+               ? msc_graph__names_put(&e->value_names, name, 0)
+               : MSC_OK;
+}
+
+static enum msc_status reserve_attribute(void *payload, Onnx__AttributeProto *a) {
+    const struct msc_onnx_graph_visit visit = {.visit_own = reserve_name, .payload = payload};
+    return msc_onnx__visit_graphs(&visit, a);
+}
+
+enum msc_status msc_onnx__keep_names_free(struct msc_onnx_export *e, const struct msc_graph *g) {
+    for (int32_t i = 0; i < g->n_joints; i++) {
+        const struct msc_joint *j = &g->joints[i]->joint;
+        MSC_TRY(j->op == MSC_OP_EXTERNAL ? visit_attributes(j, &e->arena, reserve_attribute, e)
+                                         : MSC_OK);
+        for (int32_t k = 0; k < j->n_graphs; k++) {
+            MSC_TRY(msc_onnx__keep_names_free(e, j->graphs[k]));
+        }
+    }
+    return MSC_OK;
+}
+
+static enum msc_status put_attribute(void *payload, Onnx__AttributeProto *a) {
+    struct renaming *r = payload;
+    const struct msc_onnx_graph_visit visit = {.visit = rename_value, .payload = r};
+    MSC_TRY(msc_onnx__visit_graphs(&visit, a));
+    r->j->node->attribute[r->j->node->n_attribute++] = a;
+    return MSC_OK;
+}
+
+static enum msc_status put_attributes(struct msc_onnx_joint *j, int32_t n_inputs) {
+    const char *captures = msc_joint_attr(j->joint, "captures");
+    struct renaming renaming = {j, captures == NULL ? "" : captures, n_inputs};
+    j->node->attribute =
+        msc_arena_array(&j->e->arena, (size_t)j->joint->n_attrs + 1, sizeof j->node->attribute[0]);
+    MSC_TRY(MSC_ALLOCATED(j->node->attribute));
+    return visit_attributes(j->joint, &j->e->arena, put_attribute, &renaming);
 }
 
 enum msc_status msc_onnx__describe_external(Onnx__ValueInfoProto ***out, size_t *n_out,

@@ -116,6 +116,8 @@ enum msc_status msc_onnx__write_scan(struct msc_onnx_joint *j);
 
 // Writer of graph/onnx/onnx_export_external.c.
 enum msc_status msc_onnx__write_external(struct msc_onnx_joint *j);
+// Makes the names of values in the graphs of external joints' attributes unavailable for others.
+enum msc_status msc_onnx__keep_names_free(struct msc_onnx_export *e, const struct msc_graph *g);
 // The types of outputs of external joints that are not outputs of the graph: an import needs them.
 enum msc_status msc_onnx__describe_external(Onnx__ValueInfoProto ***out, size_t *n_out,
                                             struct msc_onnx_export *e);

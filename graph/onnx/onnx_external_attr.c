@@ -257,42 +257,52 @@ struct scope {
     const struct scope *around; // NULL: the graph is in the attribute itself
 };
 
-static bool is_name(const char *a, const char *b) {
-    return a != NULL && strcmp(a, b) == 0;
-}
-
-static bool defines(const Onnx__GraphProto *g, const char *name) {
+// Calls `visit` with the values that a graph defines, until it returns another status than MSC_OK.
+static enum msc_status visit_defined(enum msc_status (*visit)(void *payload, const char *name),
+                                     void *payload, const Onnx__GraphProto *g) {
     for (size_t i = 0; i < g->n_input; i++) {
-        if (is_name(g->input[i]->name, name)) {
-            return true;
-        }
+        MSC_TRY(g->input[i]->name == NULL ? MSC_OK : visit(payload, g->input[i]->name));
     }
     for (size_t i = 0; i < g->n_initializer; i++) {
-        if (is_name(g->initializer[i]->name, name)) {
-            return true;
-        }
+        MSC_TRY(g->initializer[i]->name == NULL ? MSC_OK : visit(payload, g->initializer[i]->name));
     }
     for (size_t i = 0; i < g->n_node; i++) {
         for (size_t k = 0; k < g->node[i]->n_output; k++) {
-            if (is_name(g->node[i]->output[k], name)) {
-                return true;
-            }
+            MSC_TRY(visit(payload, g->node[i]->output[k]));
         }
     }
-    return false;
+    return MSC_OK;
+}
+
+// A status that is no error: the name is found, so the visit ends.
+static enum msc_status is_name(void *payload, const char *name) {
+    return strcmp(payload, name) == 0 ? MSC_E_STATE : MSC_OK;
+}
+
+static bool defines(const Onnx__GraphProto *g, char *name) {
+    return visit_defined(is_name, name, g) != MSC_OK;
+}
+
+static bool is_defined(const struct scope *scope, char *name) {
+    bool is = false;
+    for (const struct scope *s = scope; !is && s != NULL; s = s->around) {
+        is = defines(s->graph, name);
+    }
+    return is;
 }
 
 static enum msc_status visit_name(const struct msc_onnx_graph_visit *v, const struct scope *scope,
                                   char **name) {
-    if (*name == NULL || (*name)[0] == '\0') {
+    if (*name == NULL || (*name)[0] == '\0' || v->visit == NULL || is_defined(scope, *name)) {
         return MSC_OK;
     }
-    for (const struct scope *s = scope; s != NULL; s = s->around) {
-        if (defines(s->graph, *name)) {
-            return MSC_OK;
-        }
-    }
-    return v->visit(v->payload, name);
+    MSC_TRY(v->visit(v->payload, name));
+    return !is_defined(scope, *name)
+               ? MSC_OK
+               : MSC_FAIL(MSC_E_INVALID,
+                          "a graph in an attribute reads the model's '%s', and defines another "
+                          "value of this name; give the model's value another alias",
+                          *name);
 }
 
 #define MOST_DEPTH 32
@@ -322,6 +332,7 @@ static enum msc_status visit_graph(const struct msc_onnx_graph_visit *v, Onnx__G
     for (size_t i = 0; i < g->n_initializer; i++) {
         MSC_TRY(check_tensor(g->initializer[i]));
     }
+    MSC_TRY(v->visit_own == NULL ? MSC_OK : visit_defined(v->visit_own, v->payload, g));
     for (size_t i = 0; i < g->n_node; i++) {
         Onnx__NodeProto *node = g->node[i];
         if (v->visit_node != NULL) {

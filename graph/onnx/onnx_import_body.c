@@ -183,7 +183,7 @@ static const char *branch_prefix(const struct msc_onnx_node *n, int32_t which) {
         int32_t number = b->hints[MSC_OP_IF]++;
         name = number == 0 ? "if" : msc_arena_printf(&b->arena, "if_%d", (int)number);
     }
-    return name == NULL ? NULL : msc_graph__body_prefix(&b->arena, "", MSC_OP_IF, name, which);
+    return name == NULL ? NULL : msc_graph_body_prefix(&b->arena, "", MSC_OP_IF, name, which);
 }
 
 // Hides the names that a branch defines. Another branch, or the enclosing graph after the If, may

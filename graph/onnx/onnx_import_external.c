@@ -246,7 +246,8 @@ static void add_attr(struct msc_onnx_node *n, const char *key, const char *value
 static enum msc_status copy_attributes(struct needs *needs) {
     struct msc_onnx_node *n = needs->n;
     struct msc_arena *arena = &n->import->builder.arena;
-    const struct msc_onnx_graph_visit visit = {add_capture, add_import, needs};
+    const struct msc_onnx_graph_visit visit = {
+        .visit = add_capture, .visit_node = add_import, .payload = needs};
     for (size_t i = 0; i < n->proto->n_attribute; i++) {
         const char *name = n->proto->attribute[i]->name, *value;
         const Onnx__AttributeProto *a = name == NULL ? NULL : msc_onnx__attribute(n, name);

@@ -109,7 +109,7 @@ static enum msc_status put_body(struct msc_bind *b, const struct msc_joint *j, i
 
 enum msc_status msc_bind__take_branch(struct msc_bind *b, const struct msc_joint *j) {
     int32_t which = msc_array_get_i64(find_condition(b, j), 0) != 0 ? 0 : 1;
-    const char *prefix = msc_graph__body_prefix(
+    const char *prefix = msc_graph_body_prefix(
         &b->builder->arena, b->prefix == NULL ? "" : b->prefix, j->op, j->name, which);
     MSC_TRY(MSC_ALLOCATED(prefix));
     (*b->n_taken)++;

@@ -1,13 +1,17 @@
-// Fuses x * clip(x + 3, 0, 6) / 6, as PyTorch and Paddle export it, into nn.hard_swish.
+// Fuses x * clip(x + 3, 0, 6) / 6, as PyTorch and Paddle export it, into nn.hard_swish. The two
+// limits may be joints of their own.
 #include "graph/passes/fuse_internal.h"
 
-#define SIX "clip[min=0 max=6](add(x, 3))"
+// The product, if `clipped` is x + 3 between 0 and 6.
+#define SPELLINGS(clipped)                                                                         \
+    "divide(multiply(x, " clipped "), 6)", "multiply(multiply(x, " clipped "), 0.16666667)",       \
+        "multiply(x, divide(" clipped ", 6))", "multiply(x, multiply(" clipped ", 0.16666667))"
 
 static const char *const patterns[] = {
-    "divide(multiply(x, " SIX "), 6)",
-    "multiply(multiply(x, " SIX "), 0.16666667)",
-    "multiply(x, divide(" SIX ", 6))",
-    "multiply(x, multiply(" SIX ", 0.16666667))",
+    SPELLINGS("clip[min=0 max=6](add(x, 3))"),
+    SPELLINGS("clip[min= max=6](clip[min=0 max=](add(x, 3)))"),
+    SPELLINGS("clip[min=0 max=](clip[min= max=6](add(x, 3)))"),
+    SPELLINGS("clip[min= max=6](nn.relu(add(x, 3)))"),
     "multiply(nn.hard_sigmoid[alpha=0.16666667 beta=0.5](x), x)",
 };
 

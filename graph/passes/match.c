@@ -78,12 +78,13 @@ static bool bind_name(struct msc_match *m, const char *name, size_t length, int3
     return true;
 }
 
-// True if the attribute has this value. Numbers are compared by value: "6" equals "6.0".
+// True if the attribute has this value. Numbers are compared by value: "6" equals "6.0". An absent
+// attribute is empty.
 static bool has_attr(const struct msc_joint *j, const char *key, const char *wanted) {
     const char *found = msc_joint_attr(j, key);
     double a, b;
     if (found == NULL) {
-        return false;
+        return wanted[0] == '\0';
     }
     if (msc_parse_double(&a, found) && msc_parse_double(&b, wanted)) {
         return is_near(a, b);

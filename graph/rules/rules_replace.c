@@ -3,6 +3,7 @@
 
 #include "base/str.h"
 #include "graph/builder_internal.h"
+#include "graph/infer.h"
 #include "graph/op_attrs.h"
 #include "graph/passes/fuse_internal.h"
 
@@ -246,16 +247,41 @@ static void take_type(struct msc_graph *g, int32_t from, int32_t to) {
     }
 }
 
-// Fails if the new tensor has a fixed length where the old one has a symbol of the graph's inputs,
-// as after "reshape ATTRS: shape=4,2". The check cannot see it if it binds the symbol to that number.
-static enum msc_status check_lengths(const struct msc_graph *g, int32_t from, int32_t to) {
+// Lengths that the symbols of the graph's inputs are bound to: symbol n is first + n * step.
+static const struct { int64_t first, step; } bindings[] = {{4, 2}, {7, 5}, {1000, 33}};
+
+// Sets the symbols [n_prims] to the lengths of a binding, and others to -1.
+static void bind_symbols(int64_t symbols[], const struct msc_graph *g, size_t binding) {
+    int64_t length = bindings[binding].first;
+    for (int32_t i = 0; i < g->n_prims; i++) {
+        const struct msc_prim *p = g->prims[i];
+        bool is_symbol =
+            p->n_parents == 0 && msc_graph__find_attr(p->attrs, p->n_attrs, "producer", 8) != NULL;
+        symbols[i] = is_symbol ? length : -1;
+        length += is_symbol ? bindings[binding].step : 0;
+    }
+}
+
+// Fails if a length of the new tensor differs from that of the old for some lengths of the graph's
+// inputs, as after "reshape ATTRS: shape=4,2". The check binds each symbol to one number only.
+static enum msc_status check_lengths(struct rewrite *w, int32_t from, int32_t to) {
+    const struct msc_graph *g = w->builder.graph;
     const struct msc_tensor *old = &g->tensors[from]->tensor, *t = &g->tensors[to]->tensor;
-    for (int i = 0; t->n_dims == old->n_dims && i < t->n_dims; i++) {
-        const struct msc_prim *p = old->prims[i] == MSC_NO_ID ? NULL : g->prims[old->prims[i]];
-        for (int32_t k = 0; t->dims[i] >= 0 && p != NULL && k < p->n_attrs; k++) {
-            if (strcmp(p->attrs[k].key, "producer") == 0) {
-                return MSC_FAIL(MSC_E_INVALID, "it makes length %d of '%s', which is %s, %lld", i,
-                                msc_tensor_label(old), p->name, (long long)t->dims[i]);
+    int64_t *symbols =
+        msc_arena_array(&w->builder.arena, (size_t)g->n_prims + 1, sizeof(symbols[0]));
+    MSC_TRY(MSC_ALLOCATED(symbols));
+    for (size_t k = 0; k < sizeof(bindings) / sizeof(bindings[0]); k++) {
+        bind_symbols(symbols, g, k);
+        for (int i = 0; t->n_dims == old->n_dims && i < t->n_dims; i++) {
+            const struct msc_dim was = {old->dims[i], old->prims[i]},
+                                 is = {t->dims[i], t->prims[i]};
+            int64_t expected = msc_dim_evaluate(g, was, symbols);
+            int64_t found = msc_dim_evaluate(g, is, symbols);
+            if (expected >= 0 && found >= 0 && expected != found) {
+                return MSC_FAIL(MSC_E_INVALID,
+                                "it makes length %d of '%s', which depends on the inputs' lengths, "
+                                "%lld in place of %lld for some of them",
+                                i, msc_tensor_label(old), (long long)found, (long long)expected);
             }
         }
     }
@@ -267,7 +293,7 @@ static enum msc_status connect_result(struct rewrite *w, const struct rule_resul
     int32_t to, from = w->match->tensors[result->from];
     MSC_TRY(value_of(&v, w, result->to));
     MSC_TRY(msc_builder_tensor(&to, &w->builder, v));
-    MSC_TRY(check_lengths(w->builder.graph, from, to));
+    MSC_TRY(check_lengths(w, from, to));
     if (w->match->rule->tensors[result->to].is_new) {
         take_type(w->builder.graph, from, to);
     }

@@ -44,12 +44,11 @@ static bool is_text(const cJSON *json, const char *key, const char *expected) {
 }
 
 static bool get_count(uint64_t *out, const cJSON *json, const char *key) {
-    const cJSON *item = msc_json_get(json, key);
-    if (!cJSON_IsNumber(item) || item->valuedouble < 1 || item->valuedouble > 1e15) {
-        return false;
-    }
-    *out = (uint64_t)item->valuedouble;
-    return true;
+    int64_t count = 0;
+    bool is_count =
+        msc_json_read_i64(&count, msc_json_get(json, key), 1, INT64_C(1000000000000000));
+    *out = (uint64_t)count;
+    return is_count;
 }
 
 static bool read_row(struct msc_vk_tuned *out, const struct msc_vk *vk, const cJSON *json) {

@@ -11,7 +11,7 @@
 
 static void read_alone(const char *text, size_t length) {
     struct msc_graph *g = NULL;
-    if (fuzz_check(msc_graph_read_json(&g, text, length, "model.json", NULL)) == MSC_OK) {
+    if (fuzz_check(msc_graph_read_json(&g, text, length, "model.json", NULL, NULL)) == MSC_OK) {
         struct msc_graph *split = NULL;
         fuzz_check(msc_graph_split(&split, g));
         msc_graph_destroy(split);

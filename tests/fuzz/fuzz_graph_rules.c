@@ -25,7 +25,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes) {
     if (fuzz_check(msc_rules_read(&rules, (const char *)data, n_bytes, "rules.msc")) != MSC_OK) {
         return 0;
     }
-    if (msc_graph_read_text(&g, network, strlen(network), "network", NULL) != MSC_OK) {
+    if (msc_graph_read_text(&g, network, strlen(network), "network", NULL, NULL) != MSC_OK) {
         fuzz_fail("the network is refused");
     }
     fuzz_check(msc_rules_apply(

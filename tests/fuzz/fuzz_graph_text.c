@@ -12,10 +12,10 @@
 static void read_alone(const char *text, size_t length) {
     struct msc_graph *g = NULL, *again = NULL;
     struct msc_str first = {0}, second = {0};
-    if (fuzz_check(msc_graph_read_text(&g, text, length, "model.msc", NULL)) == MSC_OK) {
+    if (fuzz_check(msc_graph_read_text(&g, text, length, "model.msc", NULL, NULL)) == MSC_OK) {
         msc_graph_print(g, &first);
         if (fuzz_check(msc_graph_read_text(&again, msc_str_text(&first), first.length, "printed",
-                                           NULL)) != MSC_OK) {
+                                           NULL, NULL)) != MSC_OK) {
             fuzz_fail("a printed graph is refused");
         }
         msc_graph_print(again, &second);

@@ -197,7 +197,7 @@ static void test_graph_bind_arrays__bodies(void **state) {
     struct msc_graph *read;
     msc_graph_write_json(copy, &json);
     assert_ok(msc_str_status(&json));
-    assert_ok(msc_graph_read_json(&read, json.data, json.length, "branch.json", NULL));
+    assert_ok(msc_graph_read_json(&read, json.data, json.length, "branch.json", NULL, NULL));
     assert_true(msc_graph_equal(copy, read, true));
     msc_str_finish(&json);
     msc_graph_destroy(read);

@@ -12,7 +12,7 @@ static void check_forms(const struct msc_graph *g) {
     struct msc_str text = {0};
     struct msc_graph *copy;
     msc_graph_write_json(g, &text);
-    assert_ok(msc_graph_read_json(&copy, text.data, text.length, "fused.json", NULL));
+    assert_ok(msc_graph_read_json(&copy, text.data, text.length, "fused.json", NULL, NULL));
     assert_true(msc_graph_equal(g, copy, false));
     msc_graph_destroy(copy);
     msc_str_finish(&text);
@@ -40,6 +40,15 @@ static void test_graph_fuse__hard_swish(void **state) {
     struct msc_graph *g = load_file(CASE("hard_swish"));
     assert_int_equal(count_of(g, MSC_OP_HARD_SWISH), 5);
     assert_int_equal(msc_graph_n_joints(g), 6);
+    check_forms(g);
+    msc_graph_destroy(g);
+}
+
+static void test_graph_fuse__hard_swish_limits(void **state) {
+    (void)state;
+    struct msc_graph *g = load_file(CASE("hard_swish_limits"));
+    assert_int_equal(count_of(g, MSC_OP_HARD_SWISH), 3);
+    assert_int_equal(msc_graph_n_joints(g), 4);
     check_forms(g);
     msc_graph_destroy(g);
 }
@@ -260,6 +269,7 @@ int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_graph_fuse__gelu),
         cmocka_unit_test(test_graph_fuse__hard_swish),
+        cmocka_unit_test(test_graph_fuse__hard_swish_limits),
         cmocka_unit_test(test_graph_fuse__bias),
         cmocka_unit_test(test_graph_fuse__not),
         cmocka_unit_test(test_graph_fuse__einsum),

@@ -12,14 +12,14 @@ static void check_round_trip(struct msc_graph *g) {
     list_weights(&weights, g);
     msc_graph_write_json(g, &text);
     assert_ok(msc_str_status(&text));
-    assert_ok(msc_graph_read_json(&read, text.data, text.length, "g.json", &weights));
+    assert_ok(msc_graph_read_json(&read, text.data, text.length, "g.json", &weights, NULL));
     assert_true(msc_graph_equal(g, read, true));
     assert_true(msc_hash_equal(msc_graph_hash(g), msc_graph_hash(read)));
     assert_true(msc_hash_equal(msc_graph_weights_hash(g), msc_graph_weights_hash(read)));
     msc_graph_write_json(read, &again);
     assert_string_equal(msc_str_text(&again), msc_str_text(&text));
     msc_graph_destroy(read);
-    assert_ok(msc_graph_read_json(&read, text.data, text.length, "g.json", NULL));
+    assert_ok(msc_graph_read_json(&read, text.data, text.length, "g.json", NULL, NULL));
     assert_true(msc_graph_equal(g, read, false));
     msc_graph_destroy(read);
     msc_array_list_finish(&weights);
@@ -95,7 +95,8 @@ static void test_graph_json__truncated(void **state) {
         // The copy has the exact length, so a sanitizer sees reads past its end.
         char *part = msc_alloc(n > 0 ? n : 1);
         memcpy(part, text.data, n);
-        assert_int_equal(msc_graph_read_json(&read, part, n, "cut.json", &weights), MSC_E_FORMAT);
+        assert_int_equal(msc_graph_read_json(&read, part, n, "cut.json", &weights, NULL),
+                         MSC_E_FORMAT);
         assert_message("cut.json");
         msc_free(part);
     }
@@ -117,7 +118,7 @@ static void test_graph_json__unknown_keys(void **state) {
     msc_str_append_n(&more, text.data, (size_t)(at - text.data));
     msc_str_append(&more, "\"Scope\": 1, \"Weights\": 2, \"ATTRS\": 3, \"Graphs\": 4, ");
     msc_str_append(&more, at);
-    assert_ok(msc_graph_read_json(&read, more.data, more.length, "more.json", &weights));
+    assert_ok(msc_graph_read_json(&read, more.data, more.length, "more.json", &weights, NULL));
     assert_true(msc_graph_equal(g, read, true));
     msc_graph_destroy(read);
     msc_array_list_finish(&weights);
@@ -141,7 +142,7 @@ static void check_damage(const char *old, const char *new, enum msc_status statu
     msc_str_append(&damaged, new);
     msc_str_append(&damaged, at + strlen(old));
     enum msc_status found =
-        msc_graph_read_json(&read, damaged.data, damaged.length, "bad.json", &weights);
+        msc_graph_read_json(&read, damaged.data, damaged.length, "bad.json", &weights, NULL);
     if (found != status) {
         print_error("%s for %s: found %s\n", new, old, msc_status_message());
     }
@@ -205,7 +206,7 @@ static void test_graph_json__not_a_graph(void **state) {
                                  "{\"name\": \"g\", \"nodes\": [[]]}",
                                  "{\"name\": \"g\", \"nodes\": [], \"prims\": [1]}"};
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
-        assert_int_equal(msc_graph_read_json(&read, texts[i], strlen(texts[i]), "f", NULL),
+        assert_int_equal(msc_graph_read_json(&read, texts[i], strlen(texts[i]), "f", NULL, NULL),
                          MSC_E_FORMAT);
         assert_message("f:");
     }

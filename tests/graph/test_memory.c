@@ -63,14 +63,16 @@ static enum msc_status find_sites(void) {
 
 static enum msc_status read_json(void) {
     struct msc_graph *g;
-    MSC_TRY(msc_graph_read_json(&g, sample_json.data, sample_json.length, "f", &sample_weights));
+    MSC_TRY(
+        msc_graph_read_json(&g, sample_json.data, sample_json.length, "f", &sample_weights, NULL));
     msc_graph_destroy(g);
     return MSC_OK;
 }
 
 static enum msc_status read_text(void) {
     struct msc_graph *g;
-    MSC_TRY(msc_graph_read_text(&g, sample_text.data, sample_text.length, "f", &sample_weights));
+    MSC_TRY(
+        msc_graph_read_text(&g, sample_text.data, sample_text.length, "f", &sample_weights, NULL));
     msc_graph_destroy(g);
     return MSC_OK;
 }
@@ -90,7 +92,7 @@ static enum msc_status apply_rules(void) {
     struct msc_graph *g = NULL;
     struct msc_array_list example = {0};
     enum msc_status status = MSC_OK;
-    MSC_TRY_OUT(msc_graph_read_text(&g, network, strlen(network), "g", NULL));
+    MSC_TRY_OUT(msc_graph_read_text(&g, network, strlen(network), "g", NULL, NULL));
     MSC_TRY_OUT(msc_rules_read(&rules, text, strlen(text), "r"));
     status =
         msc_rules_apply(g, NULL, rules, &(struct msc_rules_options){.counterexample = &example});

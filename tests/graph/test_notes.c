@@ -90,7 +90,7 @@ static void test_graph_notes__json(void **state) {
     struct msc_graph *g = make_graph(odd, 3), *again;
     struct msc_str text = {0};
     msc_graph_write_json(g, &text);
-    assert_ok(msc_graph_read_json(&again, text.data, text.length, "g.json", NULL));
+    assert_ok(msc_graph_read_json(&again, text.data, text.length, "g.json", NULL, NULL));
     expect_notes(again, 2); // metadata that is not UTF-8 cannot be written as JSON
     msc_str_finish(&text);
     msc_graph_destroy(g);
@@ -105,7 +105,8 @@ static enum msc_status read_with(struct msc_graph **out, const char *notes) {
     assert_null(strstr(text.data, "\"notes\""));
     msc_str_append_n(&changed, text.data, text.length - 1);
     msc_str_printf(&changed, ", \"notes\": %s}", notes);
-    enum msc_status status = msc_graph_read_json(out, changed.data, changed.length, "g.json", NULL);
+    enum msc_status status =
+        msc_graph_read_json(out, changed.data, changed.length, "g.json", NULL, NULL);
     msc_str_finish(&text);
     msc_str_finish(&changed);
     msc_graph_destroy(g);
@@ -135,7 +136,7 @@ static void test_graph_notes__same_names(void **state) {
     struct msc_str text = {0};
     assert_ok(msc_graph_set_notes(g, &notes));
     msc_graph_write_json(g, &text);
-    assert_ok(msc_graph_read_json(&again, text.data, text.length, "g.json", NULL));
+    assert_ok(msc_graph_read_json(&again, text.data, text.length, "g.json", NULL, NULL));
     const struct msc_graph_notes *n = msc_graph_notes(again);
     assert_int_equal(n->n_metadata, 3);
     expect_pair(&n->metadata[0], "names", "c");
@@ -166,7 +167,7 @@ static void test_graph_notes__opset(void **state) {
         assert_ok(read_with(&g, cases[i].notes));
         assert_int_equal(msc_graph_notes(g)->opset, cases[i].opset);
         msc_graph_write_json(g, &text);
-        assert_ok(msc_graph_read_json(&again, text.data, text.length, "g.json", NULL));
+        assert_ok(msc_graph_read_json(&again, text.data, text.length, "g.json", NULL, NULL));
         assert_int_equal(msc_graph_notes(again)->opset, cases[i].opset);
         msc_str_finish(&text);
         msc_graph_destroy(again);

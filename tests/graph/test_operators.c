@@ -146,18 +146,41 @@ static void test_graph_operators__export(void **state) {
 }
 
 // If a value that a graph in an attribute reads gets another name, the graph reads the new name.
+// The name is not one that the graph defines: then it would read its own value.
 static void test_graph_operators__renamed_capture(void **state) {
-    struct msc_graph *g = load_file(MODEL);
-    Onnx__ModelProto *m;
+    static const char *const names[][2] = {
+        {"renamed", "renamed"}, {"sum", "sum_1"}, {"one", "one_1"}};
     (void)state;
-    assert_ok(msc_graph_set_alias(g, msc_graph_find_tensor(g, "r1"), "renamed"));
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        struct msc_graph *g = load_file(MODEL);
+        Onnx__ModelProto *m;
+        assert_ok(msc_graph_set_alias(g, msc_graph_find_tensor(g, "r1"), names[i][0]));
+        assert_ok(msc_graph_finalize(g));
+        assert_ok(msc_onnx_save(g, scratch, NULL));
+        assert_ok(msc_onnx_model_read(&m, scratch));
+        const Onnx__GraphProto *body = find_attr(find_type(m->graph, "Choose"), "body")->g;
+        assert_string_equal(find_type(m->graph, "Relu")->output[0], names[i][1]);
+        assert_string_equal(body->node[0]->input[0], names[i][1]);
+        assert_string_equal(body->node[0]->input[1], "one");
+        msc_onnx_model_free(m);
+        msc_graph_destroy(g);
+    }
+}
+
+// Public names are kept, so such a clash is refused.
+static void test_graph_operators__public_capture(void **state) {
+    struct msc_graph *g = load_file(MODEL);
+    int32_t r1 = msc_graph_find_tensor(g, "r1"), outputs[3];
+    (void)state;
+    assert_ok(msc_graph_set_alias(g, r1, "sum"));
+    for (int32_t i = 0; i < 2; i++) {
+        outputs[i] = msc_graph_output(g, i);
+    }
+    outputs[2] = r1;
+    assert_ok(msc_graph_set_outputs(g, 3, outputs));
     assert_ok(msc_graph_finalize(g));
-    assert_ok(msc_onnx_save(g, scratch, NULL));
-    assert_ok(msc_onnx_model_read(&m, scratch));
-    const Onnx__GraphProto *body = find_attr(find_type(m->graph, "Choose"), "body")->g;
-    assert_string_equal(body->node[0]->input[0], "renamed");
-    assert_string_equal(body->node[0]->input[1], "one");
-    msc_onnx_model_free(m);
+    assert_int_equal(msc_onnx_save(g, scratch, NULL), MSC_E_INVALID);
+    assert_non_null(strstr(msc_status_message(), "reads the model's 'sum', and defines another"));
     msc_graph_destroy(g);
 }
 
@@ -432,6 +455,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_graph_operators__json),
         cmocka_unit_test(test_graph_operators__export),
         cmocka_unit_test(test_graph_operators__renamed_capture),
+        cmocka_unit_test(test_graph_operators__public_capture),
         cmocka_unit_test(test_graph_operators__bind),
         cmocka_unit_test(test_graph_operators__signatures),
         cmocka_unit_test(test_graph_operators__deep_attribute),

@@ -16,7 +16,7 @@ static struct msc_graph *read_graph(const char *joints, const char *outputs) {
     char text[2048];
     snprintf(text, sizeof text, "g <OUTPUTS: %s> ID x OUT: x<N,4|float32> OPTYPE: input\n%s",
              outputs, joints);
-    assert_ok(msc_graph_read_text(&g, text, strlen(text), "g.msc", NULL));
+    assert_ok(msc_graph_read_text(&g, text, strlen(text), "g.msc", NULL, NULL));
     return g;
 }
 
@@ -285,19 +285,34 @@ static void test_graph_rules__wrong_rule(void **state) {
     msc_graph_destroy(g);
 }
 
-// The check binds N to 4, so only the shapes in the graph show that this rule is wrong.
+// The check binds N to 4, so only the shapes in the graph show that these rules are wrong.
 static void test_graph_rules__fixed_length(void **state) {
-    static const char rule[] = RULE("ID a IN: x OPTYPE: nn.relu\n"
-                                    "ID y IN: a OPTYPE: reshape ATTRS: shape=-1,4",
-                                    "replace { ID q IN: x OPTYPE: reshape ATTRS: shape=4,4\n"
-                                    "ID r IN: q OPTYPE: nn.relu y = r }");
-    struct msc_graph *g = read_graph("ID a IN: x OPTYPE: nn.relu\n"
-                                     "ID b IN: a OPTYPE: reshape ATTRS: shape=-1,4",
-                                     "b");
+    static const char network[] = "ID a IN: x OPTYPE: nn.relu\n"
+                                  "ID b IN: a OPTYPE: reshape ATTRS: shape=-1,%d";
+    static const char pattern[] = "ID a IN: x OPTYPE: nn.relu\n"
+                                  "ID y IN: a OPTYPE: reshape ATTRS: shape=-1,%d";
+    static const char replacement[] = "replace { ID q IN: x OPTYPE: reshape ATTRS: shape=%s\n"
+                                      "ID r IN: q OPTYPE: nn.relu y = r }";
+    static const struct {
+        int width;
+        const char *shape, *message;
+    } cases[] = {
+        {4, "4,4", "4 in place of 7"},  // N is 4
+        {2, "8,2", "8 in place of 14"}, // 2N is 8
+    };
     (void)state;
-    assert_int_equal(apply(g, rule, NULL, 0, NULL), MSC_E_INVALID);
-    assert_message("rule r is refused: at joint 'b': it makes length 0 of 'b', which is N, 4");
-    msc_graph_destroy(g);
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        char joints[200], match[200], replace[200], rule[800];
+        snprintf(joints, sizeof joints, network, cases[i].width);
+        snprintf(match, sizeof match, pattern, cases[i].width);
+        snprintf(replace, sizeof replace, replacement, cases[i].shape);
+        snprintf(rule, sizeof rule, RULE("%s", "%s"), match, replace);
+        struct msc_graph *g = read_graph(joints, "b");
+        assert_int_equal(apply(g, rule, NULL, 0, NULL), MSC_E_INVALID);
+        assert_message("rule r is refused: at joint 'b': it makes length 0 of 'b'");
+        assert_message(cases[i].message);
+        msc_graph_destroy(g);
+    }
 }
 
 // A rule that is right only for small inputs is refused; its own tolerance can allow it.

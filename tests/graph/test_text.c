@@ -10,7 +10,7 @@
 
 static struct msc_graph *read_text(const char *text) {
     struct msc_graph *g;
-    assert_ok(msc_graph_read_text(&g, text, strlen(text), "g.msc", NULL));
+    assert_ok(msc_graph_read_text(&g, text, strlen(text), "g.msc", NULL, NULL));
     return g;
 }
 
@@ -23,7 +23,7 @@ static void check_printed(const struct msc_graph *g, const char *expected) {
 
 static void check_fails(const char *text, enum msc_status status, const char *message) {
     struct msc_graph *g;
-    enum msc_status found = msc_graph_read_text(&g, text, strlen(text), "bad.msc", NULL);
+    enum msc_status found = msc_graph_read_text(&g, text, strlen(text), "bad.msc", NULL, NULL);
     if (found != status || strstr(msc_status_message(), message) == NULL) {
         print_error("expected %s, found %s\n", message, msc_status_message());
     }
@@ -47,7 +47,7 @@ static void check_round_trip(struct msc_graph *g) {
             continue;
         }
         assert_ok(msc_graph_read_text(&read, text.data, text.length, "g.msc",
-                                      with_weights ? &weights : NULL));
+                                      with_weights ? &weights : NULL, NULL));
         assert_true(msc_graph_equal(g, read, with_weights));
         assert_true(msc_hash_equal(msc_graph_hash(g), msc_graph_hash(read)));
         check_printed(read, text.data);
@@ -160,7 +160,7 @@ static void test_graph_text__tutorial_order(void **state) {
     struct msc_str json = {0};
     check_printed(g, tutorial);
     msc_graph_write_json(g, &json);
-    assert_ok(msc_graph_read_json(&read, json.data, json.length, "g.json", NULL));
+    assert_ok(msc_graph_read_json(&read, json.data, json.length, "g.json", NULL, NULL));
     assert_true(msc_graph_equal(g, read, true));
     check_printed(read, tutorial);
     assert_ok(msc_graph_clone(&clone, read));
@@ -335,7 +335,7 @@ static void test_graph_text__truncated(void **state) {
         struct msc_graph *g;
         char *part = msc_alloc(n > 0 ? n : 1);
         memcpy(part, tutorial, n);
-        if (msc_graph_read_text(&g, part, n, "cut.msc", NULL) == MSC_OK) {
+        if (msc_graph_read_text(&g, part, n, "cut.msc", NULL, NULL) == MSC_OK) {
             msc_graph_destroy(g);
             assert_true(n > length - 30);
         } else {

@@ -27,7 +27,8 @@ static struct { int n_models, n_refused, n_graphs, n_failed; } counts;
 
 typedef void (*write_form)(const struct msc_graph *g, struct msc_str *out);
 typedef enum msc_status (*read_form)(struct msc_graph **out, const char *text, size_t length,
-                                     const char *name, const struct msc_array_list *weights);
+                                     const char *name, const struct msc_array_list *weights,
+                                     struct msc_operators *operators);
 
 static void report(const char *path, const char *stage, const char *form, const char *what) {
     printf("FAIL %s: %s: %s: %s\n", path, stage, form, what);
@@ -58,7 +59,7 @@ static void check_read(const char *path, const char *stage, const struct form *f
                        const struct msc_graph *g, const struct msc_str *text,
                        const struct msc_array_list *weights) {
     struct msc_graph *read = NULL;
-    if (form->read(&read, text->data, text->length, form->name, weights) != MSC_OK) {
+    if (form->read(&read, text->data, text->length, form->name, weights, NULL) != MSC_OK) {
         report(path, stage, form->name, msc_status_message());
         return;
     }
@@ -76,7 +77,7 @@ static void check_graph(const char *path, const char *stage, const struct msc_gr
     struct msc_arena arena = {0};
     struct msc_array_list weights = {0};
     counts.n_graphs++;
-    if (msc_graph__list_weights(&weights, &arena, g, "") != MSC_OK) {
+    if (msc_graph_list_weights(&weights, &arena, g, "") != MSC_OK) {
         report(path, stage, "weights", msc_status_message());
     }
     for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++) {

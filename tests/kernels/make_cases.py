@@ -108,6 +108,8 @@ class Spelling:
         return Value(self, list(self.fed)[-1])
 
     def name(self, value):
+        if value is None:
+            return ""  # an absent operand
         if isinstance(value, Value):
             return value.name
         if not isinstance(value, np.ndarray):
@@ -334,6 +336,12 @@ def fused_cases():
     s.write("fused_hard_swish", x * six[0] / 6, six[1] * x * (1 / 6), x * (six[2] / 6),
             x * (six[3] * np.array([1 / 6], np.float32)),
             x * x.HardSigmoid(alpha=1 / 6, beta=0.5))
+
+    s = Spelling()
+    x = s.input(np.linspace(-9, 9, 105, dtype=np.float32).reshape(3, 5, 7))
+    six = [(x + 3).Clip(0).Clip(None, 6), (x + 3).Clip(None, 6).Clip(0),
+           (x + 3).Relu().Clip(None, 6)]
+    s.write("fused_hard_swish_limits", x * six[0] / 6, six[1] * x * (1 / 6), x * (six[2] / 6))
 
     s = Spelling()
     x, y = s.input(normal(2, 4, 3)), s.input(normal(1, 4, 5, 6))

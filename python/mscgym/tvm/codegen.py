@@ -5,6 +5,7 @@
     main.py                 module(), load(), and a test that compares with recorded outputs
     weights.safetensors     the weights, by their names in the graph
     baseline.safetensors    recorded inputs and outputs, if they are given
+    NAME.txt                a function of loops that from_relax did not recognise
 
 Each joint becomes one line, by its row in expressions.py. Joints of a group (groups.py) become one line.
 """
@@ -21,11 +22,12 @@ from mscgym.emitter import Emit, free_name, identifier, without_fused
 from mscgym.graph import Array, Graph, GraphError, Joint, Tensor
 from mscgym.safetensors import write_safetensors
 from mscgym.tvm import groups
+from mscgym.tvm.loops import loops_name, loops_text
 
 RESULT = "relax.result"
 """The key of a graph's metadata with the form of the result if it is not the default: "[0, [1, 2]]", nested tuples."""
 
-_HELPERS = ["const", "largest", "recurrent", "smallest", "value"]
+_HELPERS = ["call_loops", "const", "largest", "recurrent", "smallest", "value"]
 _RESERVED = {"FOLDER", "Path", "bb", "bind", "dataflow", "float", "load", "main", "module", "op", "relax", "symbol",
              "tensor", *_HELPERS}
 _OPERATORS = {"Add": "+", "Sub": "-", "Mul": "*", "FloorDiv": "//", "FloorMod": "%"}
@@ -205,6 +207,9 @@ def to_relax(graph: Graph, folder: str | Path | None = None, *, weights: Mapping
     folder, text = Path(folder), source(graph)
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "main.py").write_text(text, encoding="utf-8")
+    for joint in graph.joints:
+        if loops_name(joint):
+            (folder / f"{loops_name(joint)}.txt").write_text(loops_text(joint), encoding="utf-8")
     unknown = [name for name in weights or {} if name not in graph.arrays]
     if unknown:
         raise GraphError(f"the graph has no weight '{unknown[0]}'")

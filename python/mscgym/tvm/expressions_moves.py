@@ -6,6 +6,7 @@ from typing import Any
 from mscgym.emitter import Emit, call
 from mscgym.graph import Tensor
 from mscgym.tvm.expressions import ROWS, lengths, row, shape, short, text
+from mscgym.tvm.loops import loops_name
 
 # ---- Shapes and moves ------------------------------------------------------------------------------------------------
 
@@ -253,3 +254,15 @@ def rms_norm(e: Emit) -> str:
 
 
 __all__ = ["ROWS"]
+
+
+# ---- External joints -------------------------------------------------------------------------------------------------
+
+@row("msc.external")
+def loops(e: Emit) -> str:
+    """A call of a function of loops that `from_relax` kept (primitives.py)."""
+    name = loops_name(e.joint)
+    if not name:
+        raise e.unsupported(f"operator {e.joint.attrs.get('op')} of domain {e.joint.attrs.get('domain')}")
+    outputs = ", ".join(f"({lengths(e, i)}, {tensor.dtype!r})" for i, tensor in enumerate(e.joint.outputs))
+    return f"call_loops(bb, FOLDER / {name + '.txt'!r}, [{', '.join(e.all())}], [{outputs}])"

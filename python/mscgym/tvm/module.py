@@ -55,6 +55,14 @@ def bind(module: Any, function: str, path: str | Path) -> Any:
     return relax.transform.BindParams(function, {key: device_array(array) for key, array in given.items()})(module)
 
 
+def call_loops(bb: Any, path: str | Path, operands: Sequence[Any], outputs: Sequence[tuple[Sequence[Any], str]]) -> Any:
+    """A call of the function of loops whose text is in a file; `outputs` has the shape and type of each result."""
+    path = Path(path)
+    function = tvm.script.from_source(path.read_text(encoding="utf-8"))
+    types = [tensor_type(list(shape), dtype) for shape, dtype in outputs]
+    return relax.call_tir(bb.add_func(function, path.stem), list(operands), types[0] if len(types) == 1 else types)
+
+
 def run(module: Any, function: str, inputs: Sequence[Array], level: int = 0) -> list[Array]:
     """Compiles a module for this machine's CPU and runs a function of it. `level` is LLVM's level of optimisation."""
     target = tvm.target.Target({"kind": "llvm", "opt-level": level})

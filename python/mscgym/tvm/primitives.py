@@ -1,7 +1,8 @@
 """Functions of loops (PrimFunc) that a front end wrote in place of an operator, recognised by their structure.
 
 TVM's front end of ONNX writes Clip, Pad, Tile and a few others as loops at once. Such a function is compared with the
-loops that TVM's own library of operators (topi) makes for the same types; names of functions do not matter.
+loops that TVM's own library of operators (topi) makes for the same types; names of functions do not matter. Any other
+function becomes an external joint, with its text as an attribute. The graph carries it, and `to_relax` writes it back.
 """
 from __future__ import annotations
 
@@ -13,9 +14,10 @@ from typing import Any, Callable, Iterator, Sequence
 
 import numpy as np
 
-from mscgym.tvm.reading import Call, Value, Weight
+from mscgym.tvm.loops import DOMAIN
+from mscgym.tvm.reading import Call, Value, Weight, lengths_of
 from mscgym.tvm.rows import row
-from mscgym.tvm.versions import is_same, kind_of, name_of, plain, relax, tensor_type, topi, type_of
+from mscgym.tvm.versions import is_same, kind_of, name_of, plain, relax, tensor_type, topi, tvm, type_of
 
 MOST_PADS = 200
 """The largest number of ways to share out a padding that are compared."""
@@ -30,7 +32,7 @@ def call_tir(c: Call) -> Value:
     for make, write in _candidates(c, function, operands):
         if _is_same(function, make, [type_of(item) for item in c.expr.args[1].fields]):
             return write()
-    raise c.unsupported(f"loops: the function '{name_of(variable)}' is not one that is recognised")
+    return _external(c, name_of(variable), function, operands)
 
 
 Candidate = tuple[Callable[..., Any], Callable[[], Value]]
@@ -105,6 +107,28 @@ def _without_attrs(function: Any) -> Any:
         if function.attrs and key in function.attrs:
             function = function.without_attr(key)
     return function
+
+
+def _external(c: Call, name: str, function: Any, operands: Sequence[Value]) -> Value:
+    """An external joint for a function of loops."""
+    if len(c.expr.args) > 2 or not is_same(function, tvm.script.from_source(function.script())):
+        raise c.unsupported(f"loops: the function '{name}', whose text does not give it back")
+    inputs, names = [c.tensor(item) for item in operands], {}
+    shapes = [lengths_of(field, c.bound) for field in c.fields]
+    dtypes = [str(field.dtype) for field in c.fields]
+    given = ", ".join(_type_text(c.shape(item), c.dtype(item), names) for item in inputs)
+    made = ", ".join(_type_text(shape, dtype, names) for shape, dtype in zip(shapes, dtypes))
+    attrs = {"domain": DOMAIN, "op": name, "version": 1, "signature": f"{given} -> {made}",
+             "attr_text": f"string {function.script()}"}
+    results = c.joints("msc.external", inputs, attrs, shapes=shapes, dtypes=dtypes)
+    return results[0] if kind_of(c.kind) == "TensorType" else results
+
+
+def _type_text(shape: Sequence[Any], dtype: str, names: dict[str, str]) -> str:
+    """A type of a signature: "float32[N,4]". Equal expressions of symbols have one name."""
+    texts = [str(length) if isinstance(length, int) else names.setdefault(str(length), f"L{len(names)}")
+             for length in shape]
+    return f"{dtype}[{','.join(texts)}]"
 
 
 # ---- What adds the joints --------------------------------------------------------------------------------------------

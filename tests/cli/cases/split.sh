@@ -64,6 +64,21 @@ mscgym graph "$FILES/tiny.onnx" -o form/manifest.json
 cp form/manifest.json form/before.json
 try mscgym split form/manifest.json -o form
 cmp form/before.json form/manifest.json
+# Pieces get one sample after another, so the first axis of what passes between them counts samples.
+cat >axes.msc <<'END'
+axes <INPUTS: x:0| OUTPUTS: e:0>
+ID x OUT: x:0<N,4,5|float32> OPTYPE: input
+ID a IN: x:0 OPTYPE: nn.relu
+ID b IN: a:0 OPTYPE: permute_dims ATTRS: axes=1,0,2
+ID c IN: b:0 OPTYPE: tanh
+ID d IN: c:0 OPTYPE: reshape ATTRS: shape=-1,5
+ID e IN: d:0 OPTYPE: sigmoid
+END
+try mscgym split axes.msc --by cut --at b:0 -o axes
+try mscgym split axes.msc --by cut --at d:0 -o axes
+try mscgym split axes.msc --by ops --op tanh -o axes
+mscgym split axes.msc --by cut --at a:0 -o axes | wc -l
+ls axes
 # Aliases may be equal, but two values of one name cannot pass between pieces.
 cat >twice.msc <<'END'
 twice <INPUTS: x:0| OUTPUTS: c:0>
