@@ -347,7 +347,6 @@ static void judge(struct msc_auto *a, const uint32_t choices[], const struct msc
 // Turns: N is a near point, P is a probe, C a child, H a hope. 0, 3, 6 and A are plans of temperature 0, 0.3, 0.6 and
 // 1.
 static const char opening_turns[] = "PP0PP3PP0PP3PP0P";
-static const char informed_turns[] = "P0P3P0P6P0P3P0PA";
 static const char additive_turns[] = "PPP0PPPPPPP0PPPP";
 // With several objectives, a plan is worth as much as a probe from the first trial on, because a
 // front consists of many plans.
@@ -399,10 +398,6 @@ static char next_turn(struct msc_auto *a) {
     bool is_additive = a->n_probes_left > 0 && msc_auto_looks_additive(a);
     if (!msc_auto_is_opening(a) && !is_additive) {
         return is_large(a) && !a->is_news ? 'C' : usual_turn(a);
-    }
-    if (!is_additive && msc_feature_prior_is_informed(&a->parts[0].prior)) {
-        char wanted = informed_turns[turn];
-        return wanted == 'H' && !a->has_hopes ? 'C' : wanted == '0' && !a->is_news ? 'P' : wanted;
     }
     // A plan among the probes is worth a trial only if the models changed since the last plan.
     const char *turns = a->front.is_used ? front_turns

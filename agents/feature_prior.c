@@ -14,7 +14,6 @@
 // interactions.
 #define UNIFORM_VARIANCE 0.25
 // Guesses count as informed if the losses of choices of this many tasks are known.
-#define ENOUGH_TASKS 8
 // Features whose values are positive and vary by more than this factor count as logarithms.
 #define LEAST_RATIO 2.0
 
@@ -218,10 +217,8 @@ static void fit(struct msc_feature_prior *f, const struct msc_sensitivity *s) {
     }
     // The mean of logarithms is about 0: uniform plans give the means.
     matrix[f->n * N + f->n] = LOSS_VARIANCE / UNIFORM_VARIANCE;
-    f->n_known = 0;
     for (size_t t = 0; t < f->bounds->space->n_tasks; t++) {
         size_t n_known = count_known(f, s, t);
-        f->n_known += n_known > 0;
         for (uint32_t c = 0; n_known > 0 && c < f->bounds->space->tasks[t].n_choices; c++) {
             size_t e = msc_exact_bounds_entry(f->bounds, t, c);
             double y = known_log(f, s, e);
@@ -284,8 +281,4 @@ void msc_feature_prior_improve(struct msc_feature_prior *f, struct msc_sensitivi
             }
         }
     }
-}
-
-bool msc_feature_prior_is_informed(const struct msc_feature_prior *f) {
-    return f->n > 0 && f->n_known >= ENOUGH_TASKS;
 }

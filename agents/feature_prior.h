@@ -23,10 +23,9 @@ struct msc_feature_prior {
     double *features;                            // [n_entries, n], standardised
     double expected[MSC_FEATURE_PRIOR_MOST];     // coefficients before any loss is known
     double coefficients[MSC_FEATURE_PRIOR_MOST]; // of the regression
-    double level;   // mean of log(loss / mean loss of the position) over the known choices
-    size_t n_known; // tasks with a known loss
-    double *means;  // [n_positions], mean isolated loss of a position
-    double *left;   // [n_entries], logarithm of the known loss minus the regression; NaN: not known
+    double level;  // mean of log(loss / mean loss of the position) over the known choices
+    double *means; // [n_positions], mean isolated loss of a position
+    double *left;  // [n_entries], logarithm of the known loss minus the regression; NaN: not known
 };
 
 // Without features of choices in the space, `n` is 0 and guesses stay as they are.
@@ -34,7 +33,5 @@ enum msc_status msc_feature_prior_init(struct msc_feature_prior *f, struct msc_a
                                        const struct msc_exact_bounds *bounds, size_t n_positions);
 // Replaces the guesses of choices whose loss was not observed.
 void msc_feature_prior_improve(struct msc_feature_prior *f, struct msc_sensitivity *s);
-// Whether enough losses are known for guesses of the others, so that probes may end.
-bool msc_feature_prior_is_informed(const struct msc_feature_prior *f);
 
 #endif
