@@ -113,11 +113,12 @@ def _external(c: Call, name: str, function: Any, operands: Sequence[Value]) -> V
     """An external joint for a function of loops."""
     if len(c.expr.args) > 2 or not is_same(function, tvm.script.from_source(function.script())):
         raise c.unsupported(f"loops: the function '{name}', whose text does not give it back")
-    inputs, names = [c.tensor(item) for item in operands], {}
+    names: dict[str, str] = {}
+    inputs = [c.tensor(item) for item in operands]
     shapes = [lengths_of(field, c.bound) for field in c.fields]
     dtypes = [str(field.dtype) for field in c.fields]
     given = ", ".join(_type_text(c.shape(item), c.dtype(item), names) for item in inputs)
-    made = ", ".join(_type_text(shape, dtype, names) for shape, dtype in zip(shapes, dtypes))
+    made = ", ".join(_type_text(shape, dtype, names) for shape, dtype in zip(shapes, dtypes, strict=True))
     attrs = {"domain": DOMAIN, "op": name, "version": 1, "signature": f"{given} -> {made}",
              "attr_text": f"string {function.script()}"}
     results = c.joints("msc.external", inputs, attrs, shapes=shapes, dtypes=dtypes)
