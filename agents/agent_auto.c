@@ -29,9 +29,18 @@
 // proportion to their recent success (probability matching: Goldberg 1990). The share of hopes is
 // fixed: if choices interact, few hopes succeed, but the model learns from all of them.
 //
-// One model is fitted to the objective, and one to each bounded metric that needs a run. With
-// several objectives, or if the most expensive plan cannot be measured, the agent proposes only
-// children. The agent does not know the number of trials.
+// One model is fitted to each objective and each bounded metric that needs a run. Where losses
+// saturate, the model of a single objective is of a transform of the loss (agents/link.h). With
+// several objectives, plans and hopes extend the front (agents/auto_front.h); the agent proposes
+// only children if no objective is measured, or if there are too many bounds.
+//
+// Until the most expensive plan was tried, nothing else is proposed in the round that tries it. If
+// it cannot be measured, there are no probes and plans: a model without a base proposes near points
+// (auto_near.c), weighted by their chance of being measured (agents/chance.h). If it can be
+// measured but many points cannot, near points have a share of the proposals. With several
+// objectives or bounds on measured metrics, children take the place of near points.
+//
+// The agent does not know the number of trials.
 #include "agents/auto.h"
 
 #include "agents/agent_internal.h"
@@ -58,6 +67,12 @@
 // Share of hopes among the proposals in a space of few tasks, and of many.
 #define HOPE_CHANCE 0.85
 #define HOPE_CHANCE_MANY 0.5
+// Share of near points among the proposals if the base cannot be measured, and if it can but at
+// least MANY_FAILED points failed and less than FEW_MEASURED of all points were measured.
+#define NEAR_CHANCE 0.9
+#define NEAR_CHANCE_WITH_BASE 0.4
+#define MANY_FAILED 4
+#define FEW_MEASURED 0.9
 // A population of at most this many members keeps the order of observation. Searches for a plan
 // then start at the first member, which is usually the most expensive plan. While little is known,
 // this start finds better plans than a start at the best member.
@@ -80,38 +95,53 @@ static bool is_large(const struct msc_auto *a) {
     return a->sampler.bounds.n_entries > MSC_AUTO_MANY_ENTRIES;
 }
 
-static enum msc_status add_part(struct msc_agent *agent, struct msc_auto *a, int metric,
-                                double sign, double max) {
+// The exact bounds that the models and the search for plans use. With several objectives, they also
+// limit the exact objectives.
+static const struct msc_exact_bounds *bounds_of(const struct msc_auto *a) {
+    return a->front.is_used ? &a->front.bounds : &a->sampler.bounds;
+}
+
+static enum msc_status init_part(struct msc_agent *agent, struct msc_auto *a,
+                                 const struct msc_auto_part *from) {
     struct msc_auto_part *part = &a->parts[a->n_parts++];
     struct msc_arena *arena = msc_agent_arena(agent);
-    part->metric = metric;
-    part->sign = sign;
-    part->max = max;
-    MSC_TRY(msc_sensitivity_init(&part->sensitivity, arena, &a->sampler.bounds));
+    *part = *from;
+    MSC_TRY(msc_sensitivity_init(&part->sensitivity, arena, bounds_of(a)));
     part->sensitivity.doubts_failures = true;
-    MSC_TRY(msc_pair_model_init(&part->model, arena, &a->sampler.bounds));
+    MSC_TRY(msc_pair_model_init(&part->model, arena, bounds_of(a)));
     part->model.learns_correlation = !is_large(a);
     return MSC_OK;
+}
+
+static enum msc_status add_objective_part(struct msc_agent *agent, struct msc_auto *a, size_t i) {
+    const struct msc_objective *objective = &msc_agent_goal(agent)->objectives[i];
+    const struct msc_auto_part part = {.metric = objective->metric,
+                                       .objective = (int)i,
+                                       .sign = objective->is_maximised ? -1.0 : 1.0,
+                                       .max = INFINITY};
+    return msc_agent_space(agent)->metrics[part.metric].is_exact ? MSC_OK
+                                                                 : init_part(agent, a, &part);
 }
 
 static enum msc_status add_parts(struct msc_agent *agent, struct msc_auto *a) {
     const struct msc_goal *goal = msc_agent_goal(agent);
     const struct msc_space *space = msc_agent_space(agent);
-    const struct msc_objective *objective = &goal->objectives[0];
-    if (goal->n_objectives > 1) {
+    if (goal->n_objectives > 1 && !a->front.is_used) {
         return MSC_OK;
     }
-    if (!space->metrics[objective->metric].is_exact) {
-        a->has_objective_part = true;
-        MSC_TRY(
-            add_part(agent, a, objective->metric, objective->is_maximised ? -1.0 : 1.0, INFINITY));
+    for (size_t i = 0; i < goal->n_objectives; i++) {
+        MSC_TRY(add_objective_part(agent, a, i));
     }
+    a->has_objective_part = a->n_parts > 0 && !a->front.is_used;
     for (size_t i = 0; i < goal->n_bounds; i++) {
         const struct msc_bound *bound = &goal->bounds[i];
+        bool is_upper = !isinf(bound->max);
+        const struct msc_auto_part part = {.metric = bound->metric,
+                                           .objective = -1,
+                                           .sign = is_upper ? 1.0 : -1.0,
+                                           .max = is_upper ? bound->max : -bound->min};
         if (!space->metrics[bound->metric].is_exact) {
-            bool is_upper = !isinf(bound->max);
-            MSC_TRY(add_part(agent, a, bound->metric, is_upper ? 1.0 : -1.0,
-                             is_upper ? bound->max : -bound->min));
+            MSC_TRY(init_part(agent, a, &part));
         }
     }
     return MSC_OK;
@@ -154,7 +184,7 @@ static enum msc_status add_plans(struct msc_agent *agent, struct msc_auto *a) {
     a->found = msc_arena_array(arena, n_tasks, sizeof *a->found);
     a->start = msc_arena_array(arena, n_tasks, sizeof *a->start);
     a->hopes = msc_arena_array(arena, MSC_AUTO_HOPES * n_tasks, sizeof *a->hopes);
-    a->spreads = msc_arena_array(arena, MSC_AUTO_HOPES, sizeof *a->spreads);
+    a->spreads = msc_arena_array(arena, MSC_AUTO_HOPES * (a->n_parts + 1), sizeof *a->spreads);
     a->is_known = msc_arena_array(arena, n_entries, sizeof *a->is_known);
     MSC_TRY(MSC_ALLOCATED(a->assembled && a->assembled_by && a->plan && a->found && a->start &&
                           a->hopes && a->spreads && a->is_known));
@@ -172,17 +202,19 @@ static enum msc_status auto_init(struct msc_agent *agent) {
     MSC_TRY(msc_population_init(&a->members, agent, &a->sampler, (size_t)a->population, 0.9,
                                 1.0 / (double)n_tasks));
     a->members.sorted_from = a->members.size < FIRST_MEMBERS ? a->members.size : FIRST_MEMBERS;
+    MSC_TRY(msc_auto_front_init(a, agent));
     MSC_TRY(add_parts(agent, a));
     MSC_TRY(set_weights(agent, a));
-    MSC_TRY(msc_plan_search_init(&a->search, arena, &a->sampler.bounds,
-                                 a->n_parts - a->has_objective_part));
+    size_t n_minimised = a->has_objective_part || a->front.is_used;
+    MSC_TRY(msc_plan_search_init(&a->search, arena, bounds_of(a), a->n_parts - n_minimised));
     a->search.cancel = msc_agent__host(agent)->cancel;
     MSC_TRY(msc_knapsack_init(&a->knapsack, arena, &a->sampler.bounds));
     msc_knapsack_count_time(&a->knapsack);
     MSC_TRY(add_plans(agent, a));
+    MSC_TRY(msc_auto_near_init(a, arena));
     a->search.weights = a->weights;
     a->search.model = a->has_objective_part ? &a->parts[0].model : NULL;
-    for (size_t i = a->has_objective_part; i < a->n_parts; i++) {
+    for (size_t i = a->has_objective_part; i < a->n_parts && !a->front.is_used; i++) {
         a->search.limits[i - a->has_objective_part] = (struct msc_plan_limit){
             .model = &a->parts[i].model, .min = -INFINITY, .max = a->parts[i].max};
     }
@@ -190,7 +222,7 @@ static enum msc_status auto_init(struct msc_agent *agent) {
     a->is_adaptive = (double)n_tasks > FEW_TASKS;
     a->width = fmin(1.0, sqrt(FEW_TASKS / (double)n_tasks));
     a->radius = fmin(FEW_TASKS, (double)n_tasks);
-    a->has_hopes = !is_large(a) && a->has_objective_part && a->n_parts == 1;
+    a->has_hopes = !is_large(a) && ((a->has_objective_part && a->n_parts == 1) || a->front.is_used);
     a->hope_width = a->width;
     a->hope_chance = a->is_adaptive ? HOPE_CHANCE_MANY : HOPE_CHANCE;
     for (int kind = 0; kind < MSC_AUTO_KINDS; kind++) {
@@ -234,6 +266,9 @@ static void learn(struct msc_auto *a) {
         return;
     }
     a->is_ready = true;
+    if (a->has_objective_part) {
+        msc_auto_choose_link(a);
+    }
     for (size_t i = 0; i < a->n_parts; i++) {
         struct msc_auto_part *part = &a->parts[i];
         a->is_ready = msc_sensitivity_guess(&part->sensitivity) && a->is_ready;
@@ -279,16 +314,24 @@ static void judge_kind(struct msc_auto *a, enum msc_auto_kind kind, bool is_good
     }
 }
 
+// Whether the outcome is among the better half of the best points or, with several objectives,
+// extends the front.
+static bool is_success(const struct msc_auto *a, const struct msc_outcome *outcome) {
+    const struct msc_outcome *middle =
+        msc_population_outcome(&a->members, a->members.n_members / 2);
+    if (outcome->state != MSC_TRIAL_COMPLETE) {
+        return false;
+    }
+    return a->front.is_used ? msc_auto_front_improves(&a->front, outcome->objectives)
+                            : middle->state != MSC_TRIAL_COMPLETE ||
+                                  outcome->objectives[0] < middle->objectives[0];
+}
+
 static void judge(struct msc_auto *a, const uint32_t choices[], const struct msc_outcome *outcome) {
     uint64_t hash = hash_of(a, choices);
-    size_t n = a->members.n_members;
-    for (size_t i = 0; i < MSC_AUTO_AWAITED && n > 0; i++) {
+    for (size_t i = 0; i < MSC_AUTO_AWAITED && a->members.n_members > 0; i++) {
         if (a->awaited[i] == hash) {
-            const struct msc_outcome *middle = msc_population_outcome(&a->members, n / 2);
-            bool is_good = outcome->state == MSC_TRIAL_COMPLETE &&
-                           (middle->state != MSC_TRIAL_COMPLETE ||
-                            outcome->objectives[0] < middle->objectives[0]);
-            judge_kind(a, a->kinds[i], is_good);
+            judge_kind(a, a->kinds[i], is_success(a, outcome));
             a->awaited[i] = 0;
             return;
         }
@@ -297,10 +340,13 @@ static void judge(struct msc_auto *a, const uint32_t choices[], const struct msc
 
 // ---- Ask and tell -----------------------------------------------------------------------------
 
-// Turns: P is a probe, C a child, H a hope. 0, 3, 6 and A are plans of temperature 0, 0.3, 0.6 and
+// Turns: N is a near point, P is a probe, C a child, H a hope. 0, 3, 6 and A are plans of temperature 0, 0.3, 0.6 and
 // 1.
 static const char opening_turns[] = "PP0PP3PP0PP3PP0P";
 static const char additive_turns[] = "PPP0PPPPPPP0PPPP";
+// With several objectives, a plan is worth as much as a probe from the first trial on, because a
+// front consists of many plans.
+static const char front_turns[] = "P0P3P0P3P0P3P0P3";
 static const char draw_turns[] = "36A";
 
 // Returns a hope with probability `hope_chance`. Otherwise draws a kind in proportion to its
@@ -321,6 +367,16 @@ static char usual_turn(struct msc_auto *a) {
                                                                     : 'C';
 }
 
+// Whether a near point is next: mostly, if the base cannot be measured; sometimes, if many other
+// points cannot.
+static bool wants_near(struct msc_auto *a) {
+    bool is_frequent =
+        a->chance.n_failed >= MANY_FAILED && msc_chance_share(&a->chance) < FEW_MEASURED;
+    bool is_possible = a->has_objective_part && a->n_parts == 1 && (a->base_fails || is_frequent);
+    return is_possible &&
+           msc_rng_double(a->sampler.rng) < (a->base_fails ? NEAR_CHANCE : NEAR_CHANCE_WITH_BASE);
+}
+
 static char next_turn(struct msc_auto *a) {
     size_t turn = (size_t)(a->turn++ % TURNS);
     if (a->n_parts == 0) {
@@ -329,32 +385,45 @@ static char next_turn(struct msc_auto *a) {
     if (a->is_assembled) {
         return '0';
     }
+    if (wants_near(a)) {
+        return 'N';
+    }
+    if (a->base_fails) {
+        return 'C';
+    }
     bool is_additive = a->n_probes_left > 0 && msc_auto_looks_additive(a);
     if (!msc_auto_is_opening(a) && !is_additive) {
         return is_large(a) && !a->is_news ? 'C' : usual_turn(a);
     }
     // A plan among the probes is worth a trial only if the models changed since the last plan.
-    char wanted = is_additive ? additive_turns[turn] : opening_turns[turn];
-    return a->is_news ? wanted : 'P';
+    const char *turns = a->front.is_used ? front_turns
+                        : is_additive    ? additive_turns
+                                         : opening_turns;
+    char wanted = turns[turn];
+    return a->is_news || a->front.is_used ? wanted : 'P';
 }
 
 static bool propose(struct msc_auto *a, char turn, struct msc_proposal *out) {
     if (a->n_parts == 0 || turn == 'C') {
         return false;
     }
+    if (turn == 'N') {
+        return msc_auto_near(a, out);
+    }
     if (turn == 'P') {
         return msc_auto_probe(a, out);
     }
     a->is_news = false;
     if (turn == 'H') {
-        bool is_hope = msc_auto_hope(a, out);
+        bool is_hope = a->front.is_used ? msc_auto_front_hope(a, out) : msc_auto_hope(a, out);
         if (is_hope && a->is_adaptive) {
             await(a, MSC_AUTO_HOPE, out->choices);
         }
         return is_hope;
     }
     double temperature = turn == 'A' ? 1.0 : 0.1 * (turn - '0');
-    bool is_found = a->is_ready && msc_auto_plan(a, a->width * temperature, out);
+    bool is_found = a->is_ready && (a->front.is_used ? msc_auto_front_plan : msc_auto_plan)(
+                                       a, a->width * temperature, out);
     a->is_assembled = false;
     if (is_found) {
         await(a, temperature > 0.0 ? MSC_AUTO_DRAWS : MSC_AUTO_MEANS, out->choices);
@@ -363,7 +432,16 @@ static bool propose(struct msc_auto *a, char turn, struct msc_proposal *out) {
 }
 
 static const char *origin_of(char turn) {
-    return turn == 'P' ? "probe" : turn == 'H' ? "hope" : turn == '0' ? "mean" : "draw";
+    return turn == 'P'   ? "probe"
+           : turn == 'N' ? "near"
+           : turn == 'H' ? "hope"
+           : turn == '0' ? "mean"
+                         : "draw";
+}
+
+static bool is_base(const struct msc_auto *a, const uint32_t choices[]) {
+    const struct msc_exact_bounds *bounds = &a->sampler.bounds;
+    return memcmp(choices, bounds->most_expensive, bounds->space->n_tasks * sizeof *choices) == 0;
 }
 
 static enum msc_status auto_ask(struct msc_agent *agent, struct msc_proposal out[], size_t max,
@@ -391,6 +469,9 @@ static enum msc_status auto_ask(struct msc_agent *agent, struct msc_proposal out
         }
         a->is_done = !is_found;
         *n += is_found;
+        if (is_found && is_base(a, out[*n - 1].choices) && out[*n - 1].probe) {
+            break; // what to propose next depends on whether the base can be measured
+        }
     }
     return MSC_OK;
 }
@@ -405,6 +486,21 @@ static void tell_part(struct msc_auto_part *part, const uint32_t choices[], doub
     }
 }
 
+// Learns whether the point can be measured, and its value if it can.
+static void tell_near(struct msc_auto *a, const uint32_t choices[],
+                      const struct msc_outcome *learnt, double value) {
+    bool is_failed = learnt->state == MSC_TRIAL_FAILED && learnt->cause != MSC_CAUSE_ENVIRONMENT;
+    if (is_failed || !isnan(value)) {
+        msc_chance_tell(&a->chance, choices, !is_failed);
+    }
+    if (is_base(a, choices)) {
+        a->base_fails = is_failed;
+    }
+    if (!isnan(value) && msc_exact_bounds_hold(&a->sampler.bounds, choices)) {
+        msc_near_model_tell(&a->near.model, choices, value);
+    }
+}
+
 static enum msc_status auto_tell(struct msc_agent *agent, const struct msc_trial *trial) {
     struct msc_auto *a = msc_agent_state(agent);
     const struct msc_goal *goal = msc_agent_goal(agent);
@@ -415,16 +511,23 @@ static enum msc_status auto_tell(struct msc_agent *agent, const struct msc_trial
     msc_sampler_note(&a->sampler, choices);
     judge(a, choices, &learnt);
     msc_population_tell(&a->members, trial);
+    if (a->front.is_used) {
+        bool is_feasible = learnt.state == MSC_TRIAL_COMPLETE;
+        msc_auto_front_tell(&a->front, choices, is_feasible ? learnt.objectives : NULL);
+    }
     for (size_t i = 0; i < a->n_parts; i++) {
         struct msc_auto_part *part = &a->parts[i];
-        bool is_objective = a->has_objective_part && i == 0;
-        double measured =
-            is_objective ? learnt.objectives[0] : part->sign * learnt.metrics[part->metric];
+        bool is_objective = part->objective >= 0;
+        double measured = is_objective ? learnt.objectives[part->objective]
+                                       : part->sign * learnt.metrics[part->metric];
         if (is_estimate && !is_objective && isnan(measured)) {
             continue; // the evaluated batches do not give this metric
         }
         double value = (is_usable || is_estimate) && isfinite(measured) ? measured : NAN;
         tell_part(part, choices, value, is_estimate);
+        if (is_objective && i == 0) {
+            tell_near(a, choices, &learnt, value);
+        }
     }
     a->n_told++;
     return MSC_OK;
@@ -445,7 +548,7 @@ const struct msc_agent_def msc_agent_auto = {
     .name = "auto",
     .summary =
         "models the losses of choices and of pairs of choices; proposes the most promising points",
-    .version = 1,
+    .version = 2,
     .state_size = sizeof(struct msc_auto),
     .params = auto_params,
     .init = auto_init,

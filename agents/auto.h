@@ -5,7 +5,10 @@
 #define MSC_AGENTS_AUTO_H
 
 #include "agents/agent.h"
+#include "agents/auto_front.h"
+#include "agents/chance.h"
 #include "agents/knapsack.h"
+#include "agents/near_model.h"
 #include "agents/pair_model.h"
 #include "agents/plan_search.h"
 #include "agents/population.h"
@@ -19,6 +22,10 @@
 #define MSC_AUTO_MANY_ENTRIES 600
 // Greatest number of candidate points that a hope is chosen from.
 #define MSC_AUTO_HOPES 36
+// Greatest number of candidates that a near point is chosen from, and of those that are counted as
+// observed until the next outcome.
+#define MSC_AUTO_NEAR 320
+#define MSC_AUTO_NEAR_PENDING 16
 
 // The kinds of proposals other than probes.
 enum msc_auto_kind {
@@ -33,10 +40,25 @@ enum msc_auto_kind {
 // sign * value.
 struct msc_auto_part {
     int metric;
+    int objective; // index of the objective in the goal; -1: a bounded metric
     double sign;
     double max; // bound on sign * value; +inf for an objective
     struct msc_sensitivity sensitivity;
     struct msc_pair_model model;
+};
+
+// Near points (auto_near.c): a model without a base, and candidates.
+struct msc_auto_near {
+    struct msc_near_model model;
+    size_t n;
+    uint32_t *points; // [MSC_AUTO_NEAR, n_tasks]
+    double *solved; // [MSC_AUTO_NEAR, MSC_NEAR_POINTS + MSC_AUTO_NEAR_PENDING], of each candidate:
+                    // msc_near_model_predict, then one for each pending candidate
+    double *means, *lefts, *chances; // [MSC_AUTO_NEAR]
+    size_t n_pending;
+    uint64_t made_at; // n_told when the candidates were made
+    uint64_t n_chosen;
+    bool is_ready; // the model was fitted
 };
 
 struct msc_auto {
@@ -47,8 +69,12 @@ struct msc_auto {
     size_t n_parts; // parts[0] is for the objective if the objective needs a run
     bool has_objective_part;
     struct msc_auto_part parts[1 + MSC_MAX_BOUNDS];
+    struct msc_auto_front front; // several objectives
     struct msc_plan_search search;
     struct msc_knapsack knapsack;
+    struct msc_chance chance;
+    struct msc_auto_near near;
+    size_t n_linked;         // points of the objective's model when its link was chosen
     double *weights;         // [n_entries], what choices add to an exact objective; NULL: the
                              // objective is not exact
     uint32_t *assembled;     // [n_tasks], the plan of least summed isolated losses
@@ -56,7 +82,7 @@ struct msc_auto {
     uint32_t *plan;          // [n_tasks], the best plan by the model's mean
     uint32_t *found, *start; // [n_tasks], scratch of searches for a plan
     uint32_t *hopes;         // [MSC_AUTO_HOPES, n_tasks], candidates for hopes
-    // [MSC_AUTO_HOPES], cached standard deviations of these candidates
+    // [n_parts, MSC_AUTO_HOPES], cached standard deviations of these candidates
     struct msc_pair_spread *spreads;
     size_t n_hopes;
     bool *is_known; // [n_entries], scratch of a fit: the isolated loss was measured
@@ -70,6 +96,7 @@ struct msc_auto {
     enum msc_auto_kind kinds[MSC_AUTO_AWAITED];
     uint64_t n_awaited, n_drawn, n_hoped, hoped_at; // hoped_at: n_fitted when `hopes` was filled
     bool is_ready, has_plan, is_done;
+    bool base_fails;  // the most expensive plan could not be measured
     bool is_adaptive; // width and radius adapt
     bool has_hopes;
     bool is_news;      // the models were fitted since the last plan
@@ -97,5 +124,11 @@ bool msc_auto_plan(struct msc_auto *a, double temperature, struct msc_proposal *
 // Proposes the most promising unseen point (agents/hope.h). The model counts it as observed until
 // the next fit.
 bool msc_auto_hope(struct msc_auto *a, struct msc_proposal *out);
+// Chooses the link (agents/link.h) of the objective's model, if enough points are new.
+void msc_auto_choose_link(struct msc_auto *a);
+enum msc_status msc_auto_near_init(struct msc_auto *a, struct msc_arena *arena);
+// Proposes the most promising unseen point by a model without a base and by its chance of being
+// measured; while too few points were measured, a random point that is likely to be measured.
+bool msc_auto_near(struct msc_auto *a, struct msc_proposal *out);
 
 #endif

@@ -47,7 +47,7 @@ static struct msc_hope next_hope(struct msc_auto *a) {
         .model = &a->parts[0].model, .way = MSC_HOPE_BOUND, .width = a->hope_width};
     if (best && best->state == MSC_TRIAL_COMPLETE && a->n_hoped % 2 == 1) {
         hope.way = MSC_HOPE_IMPROVEMENT;
-        hope.best_loss = best->objectives[0];
+        hope.best_loss = msc_pair_model_linked(hope.model, best->objectives[0]);
     }
     a->n_hoped++;
     return hope;

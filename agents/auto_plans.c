@@ -24,7 +24,11 @@ bool msc_auto_is_opening(const struct msc_auto *a) {
 }
 
 bool msc_auto_looks_additive(const struct msc_auto *a) {
-    return msc_pair_model_is_additive(&a->parts[0].model);
+    bool is_additive = msc_pair_model_is_additive(&a->parts[0].model);
+    for (size_t i = 1; i < a->n_parts && a->parts[i].objective >= 0; i++) {
+        is_additive = is_additive && msc_pair_model_is_additive(&a->parts[i].model);
+    }
+    return is_additive;
 }
 
 // ---- Plans ------------------------------------------------------------------------------------

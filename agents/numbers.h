@@ -59,6 +59,12 @@ static inline double msc_agent_mills_ratio(double x) {
     return 0.5 / msc_agent_density(x) - sum;
 }
 
+// The standard normal distribution function: the probability of a number below x.
+static inline double msc_agent_below(double x) {
+    double beyond = msc_agent_density(x) * msc_agent_mills_ratio(fabs(x));
+    return x < 0.0 ? beyond : 1.0 - beyond;
+}
+
 // The mean of max(z + n, 0) over standard normal n: the expected improvement, in standard
 // deviations, of a point whose mean is better by z standard deviations (Jones et al. 1998).
 static inline double msc_agent_gain(double z) {

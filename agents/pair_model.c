@@ -322,10 +322,19 @@ static void set_covariances(struct msc_pair_model *m) {
     }
 }
 
+double msc_pair_model_linked(const struct msc_pair_model *m, double loss) {
+    return m->base + msc_link_of(&m->link, loss - m->base);
+}
+
+// The loss of a point above the base's, under the link.
+static double above_base(const struct msc_pair_model *m, size_t i) {
+    return msc_link_of(&m->link, m->values[i] - m->base);
+}
+
 static void set_residuals(struct msc_pair_model *m) {
     for (size_t i = 0; i < m->n_points; i++) {
         const uint32_t *x = msc_pair__point(m, i);
-        m->residuals[i] = m->values[i] - m->base;
+        m->residuals[i] = above_base(m, i);
         for (size_t t = 0; t < m->bounds->space->n_tasks; t++) {
             m->residuals[i] -= m->means[msc_exact_bounds_entry(m->bounds, t, x[t])];
         }
@@ -339,7 +348,7 @@ static void set_residuals(struct msc_pair_model *m) {
 static double least_distance(const struct msc_pair_model *m) {
     double least = INFINITY;
     for (size_t i = 0; i < m->n_points; i++) {
-        double distance = m->values[i] - m->base;
+        double distance = above_base(m, i);
         least = distance > 0.0 && distance < least ? distance : least;
     }
     return isinf(least) ? 0.0 : least;
@@ -367,7 +376,7 @@ static double likelihood(struct msc_pair_model *m, const int places[]) {
         mean += m->factor[i * MSC_PAIR_POINTS + i] / (double)n;
     }
     for (size_t i = 0; i < n; i++) {
-        double distance = fmax(m->values[i] - m->base, least);
+        double distance = fmax(above_base(m, i), least);
         double spread = noise * distance, error = m->errors[i] * distance;
         m->factor[i * MSC_PAIR_POINTS + i] +=
             spread * spread + error * error + 1e-8 * mean + 1e-300;
@@ -463,8 +472,9 @@ static void choose_correlation(struct msc_pair_model *m) {
     set_covariances(m);
 }
 
-void msc_pair_model_fit(struct msc_pair_model *m, double base, const double means[],
-                        const bool is_known[]) {
+// Sets everything that the likelihood of strengths needs.
+static void set_prior(struct msc_pair_model *m, double base, const double means[],
+                      const bool is_known[]) {
     memcpy(m->means, means, m->bounds->n_entries * sizeof *means);
     memcpy(m->is_known, is_known, m->bounds->n_entries * sizeof *is_known);
     m->base = base;
@@ -478,6 +488,24 @@ void msc_pair_model_fit(struct msc_pair_model *m, double base, const double mean
     set_features(m);
     set_covariances(m);
     set_residuals(m);
+}
+
+double msc_pair_model_evidence(struct msc_pair_model *m, double base, const double means[],
+                               const bool is_known[]) {
+    int best[MSC_PAIR_STRENGTHS];
+    set_prior(m, base, means, is_known);
+    memcpy(best, m->strengths, sizeof best);
+    double greatest = likelihood(m, best);
+    climb_strengths(m, best, &greatest);
+    for (size_t i = 0; i < m->n_points; i++) {
+        greatest += msc_link_log_slope(&m->link, m->values[i] - m->base);
+    }
+    return greatest;
+}
+
+void msc_pair_model_fit(struct msc_pair_model *m, double base, const double means[],
+                        const bool is_known[]) {
+    set_prior(m, base, means, is_known);
     if (m->n_points == 0) {
         return;
     }

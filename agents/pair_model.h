@@ -14,6 +14,8 @@
 // Rasmussen and Williams, 2006, algorithm 2.1). A draw from the posterior is a draw from the prior,
 // corrected by the observed points (Matheron's rule).
 //
+// With a link (agents/link.h), y is the loss under the link, and `mean` must be too.
+//
 // Use: tell points, fit, draw; then read values and standard deviations of any point.
 //
 // At most MSC_PAIR_POINTS points are kept, fewer if there are many tasks. The kept points are the
@@ -24,6 +26,7 @@
 #define MSC_AGENTS_PAIR_MODEL_H
 
 #include "agents/exact_bounds.h"
+#include "agents/link.h"
 
 #define MSC_PAIR_POINTS 384
 #define MSC_PAIR_PENDING 32
@@ -60,6 +63,7 @@ struct msc_pair_model {
     double *task_scales; // [n_tasks]
     double correlation;
     bool learns_correlation; // set by the owner; false: the correlation is 0.5
+    struct msc_link link;    // set by the owner before a fit
     // The posterior:
     int strengths[MSC_PAIR_STRENGTHS];  // positions on the grids of unknown, pairs and noise
     size_t n_chosen;                    // n_points when the strengths were chosen
@@ -88,6 +92,12 @@ void msc_pair_model_tell_estimate(struct msc_pair_model *m, const uint32_t choic
 // observed points.
 void msc_pair_model_fit(struct msc_pair_model *m, double base, const double means[],
                         const bool is_known[]);
+// The logarithm of the marginal likelihood of the observed points, as losses without the link, up to
+// a constant; its strengths maximise it by coordinate ascent. Fit the model before its next use.
+double msc_pair_model_evidence(struct msc_pair_model *m, double base, const double means[],
+                               const bool is_known[]);
+// A loss under the link, as values of points are.
+double msc_pair_model_linked(const struct msc_pair_model *m, double loss);
 // Draws from the posterior with its standard deviation multiplied by `temperature`; 0 gives its
 // mean.
 void msc_pair_model_draw(struct msc_pair_model *m, struct msc_rng *rng, double temperature);

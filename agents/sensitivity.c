@@ -232,11 +232,16 @@ static double median_factor(struct msc_sensitivity *s) {
     return n > 0 ? within(median_of(s->sorted, n)) : USUAL_FACTOR;
 }
 
+// The loss of a position's uniform plan above the base's, under the link.
+static double uniform_above(const struct msc_sensitivity *s, size_t place) {
+    return msc_link_of(&s->link, s->uniform[place] - s->base_loss);
+}
+
 static void set_factors(struct msc_sensitivity *s) {
     double usual = median_factor(s);
     for (size_t p = 0; p < s->n_positions; p++) {
-        double before = p > 0 ? s->uniform[p - 1] - s->base_loss : NAN;
-        double here = s->uniform[p] - s->base_loss;
+        double before = p > 0 ? uniform_above(s, p - 1) : NAN;
+        double here = uniform_above(s, p);
         s->factors[p] = before > 0.0 && here > 0.0 ? within(here / before) : usual;
     }
 }
@@ -284,7 +289,7 @@ static void fill_known(struct msc_sensitivity *s) {
 // positive, it is the median of the known losses, or NaN if there are none.
 static double usual_loss(struct msc_sensitivity *s, uint32_t place) {
     size_t n_unknown = 0, n = 0;
-    double rest = s->uniform[place] - s->base_loss;
+    double rest = uniform_above(s, place);
     for (size_t t = 0; t < s->bounds->space->n_tasks; t++) {
         if (place < s->bounds->space->tasks[t].n_choices) {
             double guess = s->guesses[entry_at(s, t, place)];

@@ -17,6 +17,7 @@
 #define MSC_AGENTS_SENSITIVITY_H
 
 #include "agents/exact_bounds.h"
+#include "agents/link.h"
 
 #include <math.h>
 
@@ -30,6 +31,7 @@ struct msc_sensitivity {
     bool *is_estimate;    // [n_entries], `told` is an estimate
     bool *works;          // [n_entries], some point with this choice gave a result
     bool doubts_failures; // see above; set by the owner after init
+    struct msc_link link; // guesses are of losses under this link; set by the owner
     size_t n_positions;   // greatest number of choices of a task
     double *uniform;      // [n_positions], loss of a position's uniform plan; NaN: not observed
     double *factors;      // [n_positions], growth from the position before
@@ -61,9 +63,9 @@ static inline bool msc_sensitivity_is_complete(const struct msc_sensitivity *s) 
     }
     return n == s->bounds->n_entries;
 }
-// The observed isolated loss of a choice.
+// The observed isolated loss of a choice, under the link.
 static inline double msc_sensitivity_above(const struct msc_sensitivity *s, size_t entry) {
-    return s->told[entry] - s->base_loss;
+    return msc_link_of(&s->link, s->told[entry] - s->base_loss);
 }
 
 #endif

@@ -2,13 +2,13 @@
 //
 //     bench_kernels [--device cpu] [--threads 2] [--repeats 5] [--json FILE]
 //                   [--clock wall|thread] [--only NAMES] [--products own|onednn]
-//                   [--peak GFLOP/S] [--bandwidth GB/S]
+//                   [--peak GFLOP/S] [--peak-bytes TOP/S] [--bandwidth GB/S]
 //
 // Each round measures every job once, and the table has medians over rounds. On the cpu the
 // ceilings are measured as well. They are oneDNN's best float32 and best u8 x s8 -> u8 rate over
 // all shapes and, for steps that only move bytes, a copy of as many bytes in the same memory. Every
 // array that is read or written counts once, also for a copy. With --only, oneDNN is not measured.
-// On other devices the ceilings are given as options. --clock thread leaves out time used by other
+// On other devices the ceilings are given as options; a unit without one has no share. --clock thread leaves out time used by other
 // programs. With --products onednn, oneDNN computes the products of the cpu's steps wherever it can.
 #include "bench/kernels.h"
 
@@ -31,7 +31,7 @@ struct settings {
     const char *only; // prefixes of steps' names, separated by commas; "": all
     int n_threads, n_repeats;
     bool has_thread_clock, leaves_products; // to oneDNN
-    double peak, bandwidth;                 // 0: not given
+    double given[3];                        // ceilings by unit, in that unit; 0: not given
 };
 
 struct bench_job *bench_add(struct bench_jobs *jobs, const char *name, enum bench_unit unit,
@@ -144,10 +144,8 @@ static struct ceiling ceiling_of(const struct bench_jobs *jobs, const struct ben
             best = rate > best.rate ? (struct ceiling){rate, other->name} : best;
         }
     }
-    if (best.rate == 0 && job->unit == BENCH_BYTES) {
-        best = (struct ceiling){s->bandwidth * 1e9, "bandwidth given"};
-    } else if (best.rate == 0) {
-        best = (struct ceiling){s->peak * 1e9, "peak given"};
+    if (best.rate == 0 && s->given[job->unit] > 0) {
+        best = (struct ceiling){s->given[job->unit] * unit_sizes[job->unit], "given"};
     }
     return best;
 }
@@ -175,11 +173,12 @@ static enum msc_status report_job(cJSON *rows, const struct bench_jobs *jobs,
         double ours = kernels_median(job, t, s->n_repeats);
         struct ceiling c = ceiling_of(jobs, job, t, s);
         double same = rate_of_same(jobs, job, t, s->n_repeats);
-        printf(" %9.3f | %5.1f %% |", ours / unit_sizes[job->unit],
-               c.rate > 0 ? 100 * ours / c.rate : 0.0);
+        printf(" %9.3f |", ours / unit_sizes[job->unit]);
+        printf(c.rate > 0 ? " %5.1f %% |" : "         |", c.rate > 0 ? 100 * ours / c.rate : 0.0);
         printf(same > 0 ? " %5.1f %% |" : "         |", same > 0 ? 100 * ours / same : 0.0);
         snprintf(agent, sizeof(agent), "%s, %d threads", s->device, t);
-        snprintf(peer, sizeof(peer), "%s (%s)", c.name, unit_names[job->unit]);
+        snprintf(peer, sizeof(peer), "%s (%s)", c.rate > 0 ? c.name : "none",
+                 unit_names[job->unit]);
         double size = unit_sizes[job->unit];
         struct bench_row row = {"kernels", job->name, agent, peer, ours / size, c.rate / size};
         MSC_TRY(bench_row_add(rows, &row));
@@ -272,9 +271,11 @@ static bool read_settings(struct settings *s, int argc, char **argv) {
         } else if (strcmp(argv[i], "--products") == 0) {
             s->leaves_products = strcmp(argv[i + 1], "onednn") == 0;
         } else if (strcmp(argv[i], "--peak") == 0) {
-            s->peak = atof(argv[i + 1]);
+            s->given[BENCH_FLOAT] = atof(argv[i + 1]);
+        } else if (strcmp(argv[i], "--peak-bytes") == 0) {
+            s->given[BENCH_INT8] = atof(argv[i + 1]);
         } else if (strcmp(argv[i], "--bandwidth") == 0) {
-            s->bandwidth = atof(argv[i + 1]);
+            s->given[BENCH_BYTES] = atof(argv[i + 1]);
         } else {
             return false;
         }
@@ -290,7 +291,8 @@ int main(int argc, char **argv) {
     if (!read_settings(&s, argc, argv)) {
         fprintf(stderr, "usage: bench_kernels [--device NAME] [--threads 1|2] [--repeats N] "
                         "[--json FILE] [--clock wall|thread] [--only NAMES] "
-                        "[--products own|onednn] [--peak GFLOP/S] [--bandwidth GB/S]\n");
+                        "[--products own|onednn] [--peak GFLOP/S] [--peak-bytes TOP/S] "
+                        "[--bandwidth GB/S]\n");
         return 2;
     }
     if (strncmp(s.device, "vulkan", 6) == 0) {

@@ -6,8 +6,9 @@
                [--luck OTHER.csv]
 
 --seeds 10 means 0 to 9, and 100:110 means 100 to 109. Without files, the problems are those of
-quality_problems.py, which are written to --folder. Your own file has {"name", "group", "env",
-"optimum", "reference"}, where paths in the environment are relative to the file.
+quality_problems.py and quality_tables.py, which are written to --folder. Your own file has
+{"name", "group", "env", "optimum", "reference"}, where paths in the environment are relative to
+the file.
 
 Regret is (loss - optimum) / (reference - optimum), cut to 0 to 1: 0 is the optimum, 1 the median of
 random feasible points. The loss is that of the best feasible trial among the first N evaluated ones.
@@ -38,6 +39,7 @@ import tempfile
 import time
 
 import quality_problems
+import quality_tables
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 PEERS = os.path.join(HERE, "peers")
@@ -123,14 +125,21 @@ def run(options, problem, name, seed, trials):
     return lines[0], [line for line in lines if line["kind"] == "trial"], seconds
 
 
-def search(options, problem, name, seed):
-    """The rows of one search. Lines that do not count need a somewhat larger budget."""
-    budgets = budgets_of(problem, options)
+def run_counted(options, problem, name, seed):
+    """Like `run`, with enough trials for the greatest budget. Lines that do not count need more."""
+    most = max(budgets_of(problem, options))
     for more in (1.1, 2, 4):
-        trials = round(more * max(budgets))
+        trials = round(more * most)
         header, lines, seconds = run(options, problem, name, seed, trials)
-        if len(lines) < trials or sum(is_counted(line, options.count) for line in lines) >= max(budgets):
+        if len(lines) < trials or sum(is_counted(line, options.count) for line in lines) >= most:
             break
+    return header, lines, seconds
+
+
+def search(options, problem, name, seed):
+    """The rows of one search."""
+    budgets = budgets_of(problem, options)
+    header, lines, seconds = run_counted(options, problem, name, seed)
     objective = header["objectives"][0]
     found = best_after(lines, objective["metric"], -1 if objective["maximise"] else 1, budgets,
                        options.count)
@@ -140,8 +149,8 @@ def search(options, problem, name, seed):
              "trials": len(lines), "seconds": round(seconds, 3)} for budget in budgets]
 
 
-def run_all(options, problems, rows):
-    """Runs every search whose rows are missing, seed after seed and agents in turn, so that all agents
+def run_all(options, problems, rows, search):
+    """Calls `search` for every search whose rows are missing, seed after seed and agents in turn, so that all agents
     have progressed equally if it is stopped.
     """
     there = {(row["problem"], row["budget"], row["agent"], row["seed"]) for row in rows}
@@ -262,7 +271,11 @@ def make_problems(options):
     made = [p for p in quality_problems.make_all(options.problem_seeds, options.shares)
             if any(word in p.group for word in options.groups)]
     made.sort(key=lambda p: p.group)
-    return [read_problem(quality_problems.write(p, options.folder)) for p in made]
+    listed = [p for p in quality_tables.make_all(options.problem_seeds)
+              if any(word in p.group for word in options.groups)]
+    listed.sort(key=lambda p: p.group)
+    return [read_problem(quality_problems.write(p, options.folder)) for p in made] + \
+        [read_problem(quality_tables.write(p, options.folder)) for p in listed]
 
 
 def choose_agents(options):
@@ -290,7 +303,7 @@ def seeds_of(text):
     return range(int(first), int(end)) if colon else range(int(first))
 
 
-def parse():
+def parse(default_seeds):
     words = [lambda text: text.split(","), lambda text: [int(w) for w in text.split(",")],
              lambda text: [float(w) for w in text.split(",")]]
     parser = argparse.ArgumentParser()
@@ -298,8 +311,8 @@ def parse():
     parser.add_argument("problems", nargs="*")
     parser.add_argument("--agents", dest="names", action="append")
     parser.add_argument("--groups", type=words[0], default=[""])
-    parser.add_argument("--seeds", type=seeds_of, default=range(10))
-    parser.add_argument("--problem-seeds", type=seeds_of, default=range(10))
+    parser.add_argument("--seeds", type=seeds_of, default=range(default_seeds))
+    parser.add_argument("--problem-seeds", type=seeds_of, default=range(default_seeds))
     parser.add_argument("--budgets", type=words[1], default=[50, 150, 500])
     parser.add_argument("--shares", type=words[2], default=[])
     parser.add_argument("--count", choices=("evaluated", "lines"), default="evaluated")
@@ -318,12 +331,12 @@ def parse():
     return options
 
 
-def main():
-    options = parse()
+def main(search=search, make_problems=make_problems, default_seeds=10):
+    options = parse(default_seeds)
     rows = load_csv(options.csv)
     if not options.table:
         options.agents = choose_agents(options)
-        run_all(options, make_problems(options), rows)
+        run_all(options, make_problems(options), rows, search)
     report(rows, [name for name in AGENTS if any(row["agent"] == name for row in rows)])
     if options.rows:
         show_rows(rows)

@@ -183,18 +183,26 @@ def make_all(seeds, shares=()):
     return made
 
 
-def write(problem, folder):
-    """Writes the table, and NAME.problem.json with environment, optimum and reference, unless they exist."""
+def write_with(problem, folder, version, table, describe):
+    """Writes the table, and NAME.problem.json with what `describe()` returns, unless they exist."""
     path = os.path.join(folder, problem.name + ".problem.json")
     if os.path.exists(path):
         with open(path) as file:
-            if json.load(file).get("version") == VERSION:
+            if json.load(file).get("version") == version:
                 return path
     os.makedirs(folder, exist_ok=True)
     with open(os.path.join(folder, problem.name + ".json"), "w") as file:
-        json.dump(problem.table(), file)
+        json.dump(table, file)
+    about = {"name": problem.name, "group": problem.group, "version": version, **describe()}
+    with open(path + ".part", "w") as file:
+        json.dump(about, file, indent=1)
+    os.replace(path + ".part", path)
+    return path
+
+
+def describe(problem):
+    """Environment, optimum and reference of a problem."""
     about = {
-        "name": problem.name, "group": problem.group, "version": VERSION,
         "env": {"type": "table", "file": problem.name + ".json",
                 "bounds": {"size_bytes": {"max": problem.bound}}},
         "optimum": optimum_of_all(problem) if problem.pairs else optimum_of_sums(problem),
@@ -202,7 +210,8 @@ def write(problem, folder):
     }
     if not problem.pairs:  # the budget that solving a knapsack of measured losses needs
         about["more_budgets"] = [sum(len(row) for row in problem.alone) + 20]
-    with open(path + ".part", "w") as file:
-        json.dump(about, file, indent=1)
-    os.replace(path + ".part", path)
-    return path
+    return about
+
+
+def write(problem, folder):
+    return write_with(problem, folder, VERSION, problem.table(), lambda: describe(problem))

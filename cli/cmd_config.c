@@ -7,7 +7,7 @@
 struct config_values {
     struct msc_cli_common common;
     const char *show;
-    bool allow_plugins;
+    bool schema, allow_plugins;
 };
 
 static const struct msc_cli_option options[] = {
@@ -23,6 +23,11 @@ static const struct msc_cli_option options[] = {
      .values = MSC_CLI_FILES,
      .help = "the same as CONFIG",
      .offset = offsetof(struct config_values, show)},
+    {.name = "schema",
+     .type = MSC_CLI_FLAG,
+     .help = "print the JSON Schema of a configuration, for editors",
+     .details = "In the configuration, \"$schema\" names the file, relative to the configuration.",
+     .offset = offsetof(struct config_values, schema)},
     {.name = "allow-plugins",
      .type = MSC_CLI_FLAG,
      .help = "trust the configuration: libraries that it names may be loaded",
@@ -53,6 +58,14 @@ static enum msc_status print_keys(void) {
     return status;
 }
 
+static enum msc_status print_schema(void) {
+    cJSON *schema = NULL;
+    MSC_TRY(msc_config_schema(&schema));
+    enum msc_status status = msc_cli_print_json(schema);
+    cJSON_Delete(schema);
+    return status;
+}
+
 static enum msc_status print_config_json(void) {
     cJSON *list = cJSON_CreateArray();
     enum msc_status status =
@@ -66,7 +79,11 @@ static enum msc_status print_config_json(void) {
 
 static int cmd_config(const struct msc_cli_call *call, void *payload) {
     const struct config_values *v = payload;
-    enum msc_status status = v->show          ? show_config(v)
+    if (v->schema && v->show) {
+        return msc_cli_fail(call, MSC_FAIL(MSC_E_INVALID, "--schema takes no configuration"));
+    }
+    enum msc_status status = v->schema        ? print_schema()
+                             : v->show        ? show_config(v)
                              : v->common.json ? print_config_json()
                                               : print_keys();
     return status == MSC_OK ? MSC_CLI_OK : msc_cli_fail(call, status);
@@ -75,12 +92,13 @@ static int cmd_config(const struct msc_cli_call *call, void *payload) {
 const struct msc_cli_command msc_cmd_config = {
     .name = "config",
     .summary = "prints every key of a configuration, with default and range",
-    .usage = "[[--show] CONFIG]",
+    .usage = "[[--show] CONFIG | --schema]",
     .description =
         "With CONFIG: prints that configuration with every default filled in, always as JSON.",
     .examples = "  mscgym config\n"
                 "  mscgym config --json\n"
-                "  mscgym config --show digits.json\n",
+                "  mscgym config --show digits.json\n"
+                "  mscgym config --schema > mscgym.schema.json\n",
     .options = options,
     .values_size = sizeof(struct config_values),
     .run = cmd_config,

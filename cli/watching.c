@@ -6,6 +6,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #define USUAL_COLUMNS 80
 #define LEAST_COLUMNS 40
@@ -85,6 +86,47 @@ static void write_best(struct msc_str *out, const struct msc_follow *follow,
     msc_str_char(out, '\n');
 }
 
+// Whether people look at this metric of the best trial: it is bounded, a further objective, or one
+// of the metrics that a model is chosen by.
+static bool is_watched(const struct msc_goal *goal, const struct msc_space *space, int metric) {
+    static const char *const usual[] = {"accuracy", "size_bytes", "latency_us", "file_bytes"};
+    for (size_t i = 0; i < goal->n_objectives; i++) {
+        if (goal->objectives[i].metric == metric) {
+            return i > 0;
+        }
+    }
+    for (size_t i = 0; i < goal->n_bounds; i++) {
+        if (goal->bounds[i].metric == metric) {
+            return true;
+        }
+    }
+    for (size_t i = 0; i < sizeof usual / sizeof usual[0]; i++) {
+        if (strcmp(space->metrics[metric].name, usual[i]) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void write_watched(struct msc_str *out, const struct msc_follow *follow,
+                          const struct msc_follow_state *s) {
+    const struct msc_record *record = msc_follow_record(follow);
+    const struct msc_space *space = msc_record_space(record);
+    bool is_first = true;
+    for (size_t i = 0; i < space->n_metrics && s->best_id >= 0; i++) {
+        double value = s->best_metrics[i];
+        if (!isfinite(value) || !is_watched(msc_record_goal(record), space, (int)i)) {
+            continue;
+        }
+        msc_str_append(out, is_first ? "  with " : ", ");
+        msc_cli_write_short(out, space->metrics[i].name, MSC_CLI_NAME_COLUMNS);
+        bool is_whole = fabs(value) < 1e15 && value == floor(value);
+        msc_str_printf(out, is_whole ? " %.0f" : " %.5g", value);
+        is_first = false;
+    }
+    msc_str_append(out, is_first ? "" : "\n");
+}
+
 static void write_improvements(struct msc_str *out, const struct msc_history *h) {
     msc_str_printf(out, "improvements: %zu\n", h->n_improvements);
     for (size_t i = 0; i < h->n_last; i++) {
@@ -110,6 +152,7 @@ enum msc_status msc_cli_write_watch(struct msc_str *out, struct msc_follow *foll
     write_running(out, &s);
     write_counts(out, &s);
     write_best(out, follow, &s);
+    write_watched(out, follow, &s);
     if (history->n_last > 0) {
         msc_str_append(out, "best over trials:\n");
         msc_history_sample(sampled, n, history, MSC_HISTORY_TRIALS);

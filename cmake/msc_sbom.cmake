@@ -77,6 +77,11 @@ msc_sbom_add(zlib DYNAMIC_LINK Zlib "https://zlib.net" "${version}")
 msc_sbom_version(version "${MSC_ZIP_INCLUDE_DIR}/zipconf.h" "define LIBZIP_VERSION ${text}")
 msc_sbom_add(libzip DYNAMIC_LINK BSD-3-Clause "https://libzip.org" "${version}")
 
+# Its header has no version, its package file does.
+cmake_path(GET MSC_YAML_LIBRARY PARENT_PATH folder)
+msc_sbom_version(version "${folder}/pkgconfig/yaml-0.1.pc" "Version: *([0-9.]+)")
+msc_sbom_add(libyaml DYNAMIC_LINK MIT "https://pyyaml.org/wiki/LibYAML" "${version}")
+
 msc_sbom_version(version "${MSC_PROTOBUF_C_INCLUDE_DIR}/protobuf-c/protobuf-c.h" "define PROTOBUF_C_VERSION[ \t]+${text}")
 msc_sbom_add(protobuf-c DYNAMIC_LINK BSD-2-Clause "https://github.com/protobuf-c/protobuf-c" "${version}")
 

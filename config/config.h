@@ -1,6 +1,6 @@
 // The configuration: which searches to run on which model and data.
 //
-// One JSON file, in the keys of MSC's RFC, holds the model, the dataset, the stages and, for each
+// One file of JSON or YAML, in the keys of MSC's RFC, holds the model, the dataset, the stages and, for each
 // tool such as `quantize`, a list of searches under `gym`. Reading it resolves it: paths become
 // usable from the current folder, and missing keys get their defaults. The parameters of
 // environments and agents are read by their own tables, so a wrong key is an error before a model
@@ -139,7 +139,7 @@ struct msc_config {
     struct msc_config_entry *entries;
 };
 
-// Reads a file. MSC_E_INVALID: the message names file, key and fix. MSC_E_STATE: the file names
+// Reads a file: YAML if its name ends in .yaml or .yml, else JSON. MSC_E_INVALID: the message names file, key and fix. MSC_E_STATE: the file names
 // code that may not run. MSC_E_NOT_FOUND or another status: a file that the configuration names is
 // missing or cannot be read. *out is owned by the caller.
 enum msc_status msc_config_load(struct msc_config **out, const char *path,
@@ -182,6 +182,10 @@ void msc_config_help(struct msc_str *out);
 // Describes every key for programs: a list of {"section", "keys"}. msc_param_describe defines the
 // form of the keys.
 enum msc_status msc_config_describe(struct cJSON *list);
+// The JSON Schema (draft 7) of a configuration, with which editors complete and check one. It has
+// the keys of the built-in environments and agents; those of libraries and programs are free. *out
+// is owned by the caller.
+enum msc_status msc_config_schema(struct cJSON **out);
 
 MSC_PUBLIC_END
 

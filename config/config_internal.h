@@ -13,7 +13,7 @@
 
 // The top level.
 struct msc_config_top {
-    const char *workspace, *log_file, *device, *model;
+    const char *schema, *workspace, *log_file, *device, *model;
     int verbose;
     double log_seconds;
     const cJSON *bind, *passes, *operators, *outputs, *dataset, *baseline, *profile, *gym;
@@ -110,6 +110,9 @@ extern const struct msc_param msc_config__optimize_params[];
 extern const struct msc_param msc_config__compile_params[];
 extern const struct msc_param msc_config__track_params[];
 extern const struct msc_param msc_config__export_params[];
+// Only for help and the schema: records/race.h reads these keys and sets their defaults from the
+// samples.
+extern const struct msc_param msc_config__race_params[];
 
 // The tools, in the order their stages run.
 struct msc_config_tool {
@@ -139,6 +142,9 @@ char *msc_config__text(struct msc_config *c, const char *format, ...) MSC_PRINTF
 // Replaces a path relative to `folder` by the same path relative to the current folder (NULL stays
 // NULL). False if out of memory.
 bool msc_config__join(struct msc_config *c, const char **path, const char *folder);
+
+// yaml.c: reads a YAML file as a tree, which the caller owns. Messages begin with PATH:LINE:COLUMN.
+enum msc_status msc_config__load_yaml(cJSON **out, const char *path);
 
 // dataset.c: reads the section `dataset`.
 enum msc_status msc_config__read_dataset(struct msc_config *c, const cJSON *object);

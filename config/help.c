@@ -4,8 +4,7 @@
 #include "base/str.h"
 #include "tools/command.h"
 
-// Only for help: records/race.h reads these keys and sets their defaults from the samples.
-static const struct msc_param race_params[] = {
+const struct msc_param msc_config__race_params[] = {
     {.name = "rungs",
      .help =
          "numbers of batches after which trials are compared; default 1, 2, 4, ..., half of all",
@@ -33,7 +32,7 @@ static const struct {
     {"prune, joint and quantize", msc_config__section_params},
     {"quantize.runtime", msc_config__runtime_params},
     {"quantize.gym[N], prune.gym[N], joint.gym[N] and gym[N]", msc_config__gym_params},
-    {"quantize.gym[N].race", race_params},
+    {"quantize.gym[N].race", msc_config__race_params},
     {"quantize.gym[N].rerank", msc_config__rerank_params},
     {"quantize.gym[N].rerank.command and env.command", msc_command_params},
     {"quantize.gym[N].distill", msc_config__distill_params},

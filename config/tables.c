@@ -16,6 +16,10 @@
 #define MAX_COUNT 9007199254740991.0
 
 const struct msc_param msc_config__top_params[] = {
+    {.name = "$schema",
+     .help = "file that `mscgym config --schema` printed, for editors; mscgym does not read it",
+     .offset = TOP(schema),
+     .type = MSC_PARAM_TEXT},
     {.name = "workspace",
      .help = "folder for all outputs, relative to the configuration",
      .offset = TOP(workspace),

@@ -132,6 +132,11 @@ static enum msc_status check_elements(const struct msc_array *a, const struct ms
     return MSC_OK;
 }
 
+const struct msc_edit *msc_edit_at_slot(const struct msc_edit *e, const struct msc_slot *slot) {
+    bool is_dynamic = e != NULL && e->kind == MSC_EDIT_QUANTIZE && e->quant.is_dynamic;
+    return is_dynamic && !slot->takes_dynamic ? NULL : e;
+}
+
 // Checks only the number of chosen integers. Their range is checked when they are made.
 static enum msc_status check_quant(const struct msc_quant *q, const struct msc_slot *slot,
                                    const struct msc_tensor *t) {
@@ -143,7 +148,12 @@ static enum msc_status check_quant(const struct msc_quant *q, const struct msc_s
                         slot->kind == MSC_SITE_WEIGHT ? "has another number of elements"
                                                       : "is not a weight");
     }
-    return MSC_OK;
+    return !q->is_dynamic || slot->takes_dynamic
+               ? MSC_OK
+               : MSC_FAIL(MSC_E_INVALID,
+                          "tensor %s: only the activation of a linear layer with a constant matrix "
+                          "can be quantised dynamically",
+                          t->name);
 }
 
 static enum msc_status check_one(const struct msc_edit *e, const struct msc_slot *slot,

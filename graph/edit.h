@@ -72,6 +72,10 @@ void msc_edit_seal(struct msc_edit *e);
 // Returns a sealed quantisation without a next edit. Borrows the parameters of `quant`.
 struct msc_edit msc_edit_quantize(struct msc_quant quant);
 
+// The part of an edit of a site that applies to one of its slots: a dynamic quantisation applies
+// only to slots that take it. NULL if nothing applies or e is NULL.
+const struct msc_edit *msc_edit_at_slot(const struct msc_edit *e, const struct msc_slot *slot);
+
 // Checks that the edit and all later ones fit the slot. Unknown lengths (-1) fit. The message of
 // MSC_E_INVALID names the slot's tensor and the mismatch. The parameters of a quantisation are
 // checked only when they are used.

@@ -57,6 +57,7 @@ void msc_quant_seal(struct msc_quant *q) {
         h = msc_hash_add_u64(h, (uint64_t)q->group_size << 32 | (uint64_t)q->group_axes);
     }
     h = q->type != MSC_DTYPE_NONE ? msc_hash_add_text(h, msc_dtype_name(q->type)) : h;
+    h = q->is_dynamic ? msc_hash_add_text(h, "dynamic") : h;
     size_t n = (size_t)q->n;
     h = msc_hash_add_bytes(h, q->scales, n * sizeof(q->scales[0]));
     q->hash = msc_hash_add_bytes(h, q->zero_points, n * sizeof(q->zero_points[0]));
@@ -105,6 +106,50 @@ struct msc_quant msc_quant_of_float(enum msc_dtype type) {
     return q;
 }
 
+struct msc_quant msc_quant_dynamic(void) {
+    static const float scale = 1;
+    static const int32_t zero_point = 0;
+    struct msc_quant q = {.is_dynamic = true,
+                          .bits = 8,
+                          .high = UINT8_MAX,
+                          .axis = -1,
+                          .n = 1,
+                          .scales = &scale,
+                          .zero_points = &zero_point};
+    msc_quant_seal(&q);
+    return q;
+}
+
+enum { LANES = 32 };
+
+// The range of the elements, extended to contain 0. Comparisons with NaN are false.
+MSC_SIMD static void find_range(float *least, float *greatest, const float x[], int64_t n) {
+    float low[LANES] = {0}, high[LANES] = {0};
+    int64_t whole = n / LANES * LANES;
+    for (int64_t i = 0; i < whole; i += LANES) {
+        for (int64_t k = 0; k < LANES; k++) {
+            low[k] = x[i + k] < low[k] ? x[i + k] : low[k];
+            high[k] = x[i + k] > high[k] ? x[i + k] : high[k];
+        }
+    }
+    for (int64_t i = whole; i < n; i++) {
+        low[0] = x[i] < low[0] ? x[i] : low[0];
+        high[0] = x[i] > high[0] ? x[i] : high[0];
+    }
+    *least = *greatest = 0;
+    for (int64_t k = 0; k < LANES; k++) {
+        *least = low[k] < *least ? low[k] : *least;
+        *greatest = high[k] > *greatest ? high[k] : *greatest;
+    }
+}
+
+void msc_quant_find_dynamic(float *scale, int32_t *zero_point, const float x[], int64_t n) {
+    float least, greatest;
+    find_range(&least, &greatest, x, n);
+    *scale = greatest > least ? (greatest - least) / UINT8_MAX : 1;
+    *zero_point = msc_quantize_value(-least, *scale, 0, 0, UINT8_MAX);
+}
+
 int32_t msc_quantize_value(float x, float scale, int32_t zero_point, int32_t low, int32_t high) {
     return to_integer(quant_code(x, scale, (float)zero_point, (float)low, (float)high), low);
 }
@@ -148,6 +193,11 @@ MSC_SIMD static void round_run_to_bf16(float out[], const float x[], int64_t n) 
 }
 
 void msc_quant_apply_run(float out[], const float x[], int64_t n, const struct msc_quant *q) {
+    float scale = q->scales[0];
+    int32_t zero_point = q->zero_points[0];
+    if (q->is_dynamic) {
+        msc_quant_find_dynamic(&scale, &zero_point, x, n);
+    }
     switch (q->type) {
     case MSC_DTYPE_F16:
         round_run_to_f16(out, x, n);
@@ -156,7 +206,7 @@ void msc_quant_apply_run(float out[], const float x[], int64_t n, const struct m
         round_run_to_bf16(out, x, n);
         return;
     default:
-        msc_fake_quantize_run(out, x, n, q->scales[0], q->zero_points[0], q->low, q->high);
+        msc_fake_quantize_run(out, x, n, scale, zero_point, q->low, q->high);
     }
 }
 

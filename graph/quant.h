@@ -7,6 +7,13 @@
 //
 // For a 16-bit float type, y is the nearest number of that type. Numbers beyond the type's largest
 // finite number become that number. Ties are rounded to even in both cases.
+//
+// A dynamic quantisation takes scale and zero point from the elements of the tensor that it is
+// applied to, as ONNX's DynamicQuantizeLinear does: q is a uint8, and the range of x is extended to
+// contain 0,
+//
+//     scale = (max(x, 0) - min(x, 0)) / 255        (1 if the range is empty)
+//     zero_point = clamp(rint(-min(x, 0) / scale), 0, 255)
 #ifndef MSC_GRAPH_QUANT_H
 #define MSC_GRAPH_QUANT_H
 
@@ -24,6 +31,9 @@ struct msc_quant {
     // MSC_DTYPE_NONE: to integers. MSC_DTYPE_F16 or MSC_DTYPE_BF16: to 16-bit floats of that type;
     // then there is one scale of 1, and the other members are ignored.
     enum msc_dtype type;
+    // Only for activations: scale and zero point follow from the elements. `bits`, `low` and `high`
+    // are those of uint8; there is one scale of 1, which is not used.
+    bool is_dynamic;
     int32_t bits;      // 2 to 16
     int32_t low, high; // inclusive range of q
     int32_t axis; // channel axis of per-channel parameters; -1: one scale and zero point for all
@@ -61,6 +71,10 @@ static inline bool msc_quant_is_by_channel(const struct msc_quant *q) {
 }
 // Returns a sealed quantisation to MSC_DTYPE_F16 or MSC_DTYPE_BF16. It borrows no memory.
 struct msc_quant msc_quant_of_float(enum msc_dtype type);
+// Returns a sealed dynamic quantisation. It borrows no memory.
+struct msc_quant msc_quant_dynamic(void);
+// Finds scale and zero point of a dynamic quantisation of n elements. NaN is ignored.
+void msc_quant_find_dynamic(float *scale, int32_t *zero_point, const float x[], int64_t n);
 
 // Maps elements to scales. The array is seen as [outer, length, inner], and `length` is divided
 // into blocks of `size`. The scale of element (o, k, i) is
@@ -90,7 +104,8 @@ void msc_quantize_channels(void *out, enum msc_dtype dtype, const float x[], int
                            int64_t inner, const struct msc_quant *q);
 void msc_dequantize_channels(float out[], const void *q, enum msc_dtype dtype, int64_t outer,
                              int64_t inner, const struct msc_quant *quant);
-// Fake-quantises, or rounds to a 16-bit float type, with one scale; out may equal x.
+// Fake-quantises, or rounds to a 16-bit float type, with one scale; out may equal x. A dynamic
+// quantisation takes its scale from these n elements.
 void msc_quant_apply_run(float out[], const float x[], int64_t n, const struct msc_quant *q);
 // Fake-quantises a whole array with any quantisation. *out is a float32 array of the same shape.
 enum msc_status msc_fake_quantize_array(struct msc_array **out, const struct msc_array *x,

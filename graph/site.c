@@ -109,6 +109,15 @@ static bool is_slot(const struct finder *f, const struct msc_joint *j,
     return is_marked && !is_constant_product(f->g, j) && !msc_graph__has_stored_factor(f->g, j);
 }
 
+// True if the slot is the activation of a product with a constant matrix that the target can
+// quantise dynamically.
+static bool takes_dynamic(const struct finder *f, const struct msc_joint *j, int32_t operand) {
+    int32_t weight = operand == 0 && msc_target_takes_dynamic(f->target, j->op)
+                         ? msc_graph_weight_of(f->g, j->operands[1])
+                         : MSC_NO_ID;
+    return weight != MSC_NO_ID && msc_graph_tensor(f->g, weight)->n_dims == 2;
+}
+
 static bool make_slot(struct msc_slot *slot, const struct finder *f, const struct msc_joint *j,
                       int32_t operand) {
     const struct msc_graph *g = f->g;
@@ -130,6 +139,7 @@ static bool make_slot(struct msc_slot *slot, const struct finder *f, const struc
         .channel_axis =
             weight == MSC_NO_ID ? activation_channel_axis(f, j, operand) : site_channel_axis(j, t),
         .group_axis = -1,
+        .takes_dynamic = weight == MSC_NO_ID && takes_dynamic(f, j, operand),
     };
     if (weight != MSC_NO_ID) {
         find_group(slot, j, t);
@@ -225,6 +235,22 @@ static enum msc_status name_site(struct msc_site *site, const struct msc_slot *s
     return MSC_ALLOCATED(site->name);
 }
 
+// Decides whether a site can be quantised dynamically (struct msc_site).
+static void find_dynamic(struct msc_site *site, const struct msc_sites *sites,
+                         const struct msc_graph *g) {
+    bool has_other = false;
+    for (int32_t k = 0; k < site->n_slots; k++) {
+        const struct msc_slot *slot = &sites->slots[site->slots[k]];
+        struct msc_op_role role = {0};
+        bool is_product = slot->joint != MSC_NO_ID &&
+                          msc_op_role(msc_graph_joint(g, slot->joint)->op, slot->operand, &role) &&
+                          role.is_slot;
+        site->takes_dynamic = site->takes_dynamic || slot->takes_dynamic;
+        has_other = has_other || (is_product && !slot->takes_dynamic);
+    }
+    site->takes_dynamic = site->takes_dynamic && !has_other;
+}
+
 static enum msc_status group_slots(struct msc_sites *sites, const struct finder *f,
                                    struct msc_arena *arena) {
     bool by_use = sites->scheme.by_use;
@@ -257,6 +283,7 @@ static enum msc_status group_slots(struct msc_sites *sites, const struct finder 
             // If the slots have different channel axes, the site has no channel axis.
             site->channel_axis = slot->channel_axis == site->channel_axis ? site->channel_axis : -1;
         }
+        find_dynamic(site, sites, f->g);
     }
     return MSC_OK;
 }

@@ -42,6 +42,9 @@ struct msc_slot {
     // Weights: the joint sums over `group_axes` axes, beginning with `group_axis`. For scales per
     // group, these axes are merged into one, which is divided into groups. Other kinds: -1 and 0.
     int32_t group_axis, group_axes;
+    // Activations: the joint multiplies the operand by a constant matrix, and the target can
+    // quantise it dynamically (graph/quant.h).
+    bool takes_dynamic;
 };
 
 struct msc_site {
@@ -52,6 +55,10 @@ struct msc_site {
     int32_t group_axis, group_axes; // group axes of its first slot
     int32_t n_slots;
     const int32_t *slots; // indices into msc_sites.slots
+    // A dynamic quantisation is possible: it applies to the slots that take it, of which there is at
+    // least one, and all other slots stay float. No slot is of another product, which would have to
+    // compute in float as well.
+    bool takes_dynamic;
 };
 
 // Decides which uses are slots, and how slots are grouped into sites.

@@ -94,9 +94,25 @@ static const unsigned char roles[MSC_OP_COUNT][N_COLUMNS] = {
                      [COLUMN_TENSORRT] = MSC_TARGET_##tensorrt,                                    \
                      [COLUMN_TFLITE] = MSC_TARGET_##tflite},
 #define MSC_TARGET_MEANING(question, text, onnxruntime, openvino, tensorrt, tflite)
+#define MSC_TARGET_DYNAMIC(op, onnxruntime, openvino, tensorrt, tflite)
 #include "graph/targets.def"
 #undef MSC_TARGET_ROW
 #undef MSC_TARGET_MEANING
+#undef MSC_TARGET_DYNAMIC
+};
+
+static const bool dynamics[MSC_OP_COUNT][N_COLUMNS] = {
+#define MSC_TARGET_ROW(op, onnxruntime, openvino, tensorrt, tflite)
+#define MSC_TARGET_MEANING(question, text, onnxruntime, openvino, tensorrt, tflite)
+#define MSC_TARGET_DYNAMIC(op, onnxruntime, openvino, tensorrt, tflite)                            \
+    [MSC_OP_##op] = {[COLUMN_ONNXRUNTIME] = onnxruntime,                                           \
+                     [COLUMN_OPENVINO] = openvino,                                                 \
+                     [COLUMN_TENSORRT] = tensorrt,                                                 \
+                     [COLUMN_TFLITE] = tflite},
+#include "graph/targets.def"
+#undef MSC_TARGET_ROW
+#undef MSC_TARGET_MEANING
+#undef MSC_TARGET_DYNAMIC
 };
 
 // One row for each question, one column for each target. The last column is ONNX's specification.
@@ -108,14 +124,20 @@ static const unsigned char meanings[MSC_TARGET_QUESTION_COUNT][N_COLUMNS + 1] = 
                                [COLUMN_TENSORRT] = MSC_TARGET_##tensorrt,                          \
                                [COLUMN_TFLITE] = MSC_TARGET_##tflite,                              \
                                [N_COLUMNS] = MSC_TARGET_##text},
+#define MSC_TARGET_DYNAMIC(op, onnxruntime, openvino, tensorrt, tflite)
 #include "graph/targets.def"
 #undef MSC_TARGET_ROW
 #undef MSC_TARGET_MEANING
+#undef MSC_TARGET_DYNAMIC
 };
 
 enum msc_target_meaning msc_target_meaning(const struct msc_target *t,
                                            enum msc_target_question question) {
     return (enum msc_target_meaning)meanings[question][t != NULL ? t->column : N_COLUMNS];
+}
+
+bool msc_target_takes_dynamic(const struct msc_target *t, enum msc_op op) {
+    return dynamics[op][t != NULL ? t->column : COLUMN_ONNXRUNTIME];
 }
 
 const struct msc_target *msc_target_at(size_t i) {

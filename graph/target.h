@@ -97,6 +97,9 @@ enum msc_target_role msc_target_role(const struct msc_target *t, const struct ms
 // specification. Models for `generic` run in ONNX Runtime, so ONNX Runtime's answers apply to them.
 enum msc_target_meaning msc_target_meaning(const struct msc_target *t,
                                            enum msc_target_question question);
+// True if the target quantises the activation of this operator dynamically (graph/quant.h); `t`
+// NULL: if ONNX Runtime does.
+bool msc_target_takes_dynamic(const struct msc_target *t, enum msc_op op);
 // True if joints with this role compute in integer arithmetic.
 static inline bool msc_target_is_integer(enum msc_target_role role) {
     return role == MSC_TARGET_INTEGER || role == MSC_TARGET_READS;

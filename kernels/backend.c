@@ -14,6 +14,10 @@ bool msc_quant_is_integer(const struct msc_quant *q) {
     return q->bits <= 8 && q->group_size == 0 && msc_quant_dtype(q) != MSC_DTYPE_F32;
 }
 
+bool msc_quant_is_static(const struct msc_quant *q) {
+    return q && !q->is_dynamic && msc_quant_is_integer(q);
+}
+
 enum msc_status msc_mask_place(int64_t *outer, int64_t *inner, const struct msc_view *v,
                                const struct msc_channel_mask *mask) {
     char text[MSC_DIMS_TEXT_BYTES];

@@ -185,6 +185,9 @@ struct msc_placement msc_backend_place(const struct msc_backend *b, const struct
 // weights: true if they can be multiplied as integers. They cannot if they are quantised in groups,
 // because the scale then changes along the sum.
 bool msc_quant_is_integer(const struct msc_quant *q);
+// True if values are stored as integers and their scale is known before they are: false for a
+// dynamic quantisation. `q` may be NULL (false).
+bool msc_quant_is_static(const struct msc_quant *q);
 // The type that stores values under q: uint8 or int8, depending on the range of q; MSC_DTYPE_F32
 // for wider ranges and float types.
 enum msc_dtype msc_quant_dtype(const struct msc_quant *q);

@@ -42,6 +42,10 @@ function shown(value) {
   return Number.isInteger(value) ? String(value) : Number(value.toPrecision(4)).toString();
 }
 
+function metricName(metric) { // the name for people, or the metric's own
+  return data.names[metric] || metric;
+}
+
 function short(name, length) {
   return name.length <= length ? name
     : name.slice(0, Math.ceil(length / 3)) + "…" + name.slice(-Math.floor(2 * length / 3) + 1);

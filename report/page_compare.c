@@ -31,8 +31,11 @@ static void write_results(struct msc_str *out, const cJSON *records) {
         msc_html_name(out, msc_page__text(record, "name"));
         msc_str_append(out, "</a></th>");
         write_words(out, msc_page__text(msc_json_get(record, "verdict"), "headline"));
-        msc_page__cell(out, metric);
-        msc_page__number_cell(out, msc_page__number(msc_json_get(plan, "metrics"), metric));
+        msc_str_append(out, "<td>");
+        msc_page__metric(out, metric);
+        msc_str_append(out, "</td>");
+        msc_page__quantity_cell(out, metric,
+                                msc_page__number(msc_json_get(plan, "metrics"), metric));
         msc_page__number_cell(out, msc_page__number(counts, "trials"));
         msc_page__number_cell(out, msc_page__number(counts, "elapsed_s"));
         write_words(out, msc_page__text(msc_json_get(numbers, "agent"), "type"));

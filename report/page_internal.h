@@ -41,6 +41,12 @@ void msc_page__bar_cell(struct msc_str *out, double share, const char *text);
 // Writes a number with four significant digits, an integer without a fraction, or NaN as a dash.
 void msc_page__value(struct msc_str *out, double value);
 
+// Writes the name of a metric for people (report/units.h), with its own name as a hint.
+void msc_page__metric(struct msc_str *out, const char *metric);
+// Writes a value of a metric with its unit; NaN as a dash.
+void msc_page__quantity(struct msc_str *out, const char *metric, double value);
+void msc_page__quantity_cell(struct msc_str *out, const char *metric, double value);
+
 // Writes the reasons for a verdict and the command that exports the plan.
 void msc_page__reasons(struct msc_str *out, const cJSON *verdict);
 // Writes the table of plans in a record's report.

@@ -69,7 +69,7 @@ function drawEffects(figure, record) {
   y.grid = { display: false };
   y.ticks.autoSkip = false;
   y.ticks.maxTicksLimit = 20;
-  draw(figure, "bar", [set], { x: scale("difference in " + record.effects.metric, { type: "linear" }), y: y }, {
+  draw(figure, "bar", [set], { x: scale("difference in " + metricName(record.effects.metric).toLowerCase(), { type: "linear" }), y: y }, {
     label: (item) => short(item.raw.task, 60) + ", " + item.raw.choice + ": " + shown(item.raw.x),
     options: { indexAxis: "y", interaction: { mode: "nearest", axis: "y", intersect: false } } });
 }

@@ -23,41 +23,40 @@ static void write_tile(struct msc_str *out, const cJSON *record, const char *met
         return;
     }
     msc_str_append(out, "<div class=\"tile\"><dt>");
-    msc_html_name(out, metric);
+    msc_page__metric(out, metric);
     msc_str_append(out, "</dt><dd><b>");
-    msc_page__value(out, value);
+    msc_page__quantity(out, metric, value);
     msc_str_append(out, "</b>");
     if (!isnan(beside) && msc_json_get(baseline, "label")) {
         const char *label = msc_page__text(baseline, "label");
         msc_str_printf(out, "<span>%s", msc_baseline_kind(label));
         msc_html_name(out, label);
         msc_str_append(out, ": ");
-        msc_page__value(out, beside);
+        msc_page__quantity(out, metric, beside);
         msc_str_append(out, "</span>");
     }
     if (!isnan(whole)) {
         msc_str_append(out, "<span>uncompressed: ");
-        msc_page__value(out, whole);
+        msc_page__quantity(out, metric, whole);
         msc_str_append(out, "</span>");
     }
     msc_str_append(out, "</dd></div>\n");
 }
 
-// Writes a tile for each objective, each bounded metric and the accuracy, without repeats.
+// Writes a tile for the accuracy, each bounded metric and each objective, without repeats.
 static void write_tiles(struct msc_str *out, const cJSON *record) {
     enum { MOST = 6 };
-    static const char *const lists[] = {"objectives", "bounds"};
-    const char *shown[MOST] = {0};
-    size_t n = 0;
+    static const char *const lists[] = {"bounds", "objectives"};
+    const char *shown[MOST] = {"accuracy"};
+    size_t n = 1;
     for (size_t l = 0; l < 2; l++) {
         const cJSON *item = NULL;
         cJSON_ArrayForEach(item, msc_json_get(msc_json_get(record, "numbers"), lists[l])) {
-            if (n < MOST - 1) {
+            if (n < MOST) {
                 shown[n++] = msc_page__text(item, "metric");
             }
         }
     }
-    shown[n++] = "accuracy";
     msc_str_append(out, "<dl class=\"tiles\">\n");
     for (size_t i = 0; i < n; i++) {
         bool is_new = true;
@@ -174,7 +173,8 @@ static void write_front(struct msc_str *out, const cJSON *record) {
         msc_page__row(out, NULL);
         msc_page__head_cell(out, id);
         for (size_t k = 1; k < n; k++) {
-            msc_page__number_cell(out, msc_page__number(msc_json_get(row, "metrics"), columns[k]));
+            msc_page__quantity_cell(out, columns[k],
+                                    msc_page__number(msc_json_get(row, "metrics"), columns[k]));
         }
         msc_page__cell(out, msc_page__text(row, "summary"));
         msc_str_append(out, "</tr>\n");

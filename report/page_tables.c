@@ -2,7 +2,8 @@
 #include "report/page_internal.h"
 
 #include "base/alloc.h"
-#include "results/report.h"
+#include "base/str.h"
+#include "report/units.h"
 #include "results/report_table.h"
 
 #include <string.h>
@@ -32,7 +33,7 @@ void msc_page__table(struct msc_str *out, const char *caption, const char *const
         bool is_number = kinds[0] == 'n';
         kinds += kinds[0] != '\0';
         msc_str_append(out, is_number ? "<th scope=\"col\" class=\"n\">" : "<th scope=\"col\">");
-        msc_html_name(out, columns[i]);
+        msc_page__metric(out, columns[i]);
         msc_str_append(out, "</th>");
     }
     msc_str_append(out, "</tr></thead><tbody>\n");
@@ -73,6 +74,37 @@ void msc_page__value(struct msc_str *out, double value) {
     } else {
         msc_str_printf(out, is_whole ? "%.0f" : "%.4g", value);
     }
+}
+
+void msc_page__metric(struct msc_str *out, const char *metric) {
+    struct msc_str name = {0};
+    msc_unit_name(&name, metric);
+    bool is_own = strcmp(msc_str_text(&name), metric) == 0;
+    if (is_own) {
+        msc_html_name(out, metric);
+    } else {
+        msc_str_append(out, "<span title=\"");
+        msc_html_name(out, metric);
+        msc_str_append(out, "\">");
+        msc_html_text(out, msc_str_text(&name));
+        msc_str_append(out, "</span>");
+    }
+    out->failed |= name.failed;
+    msc_str_finish(&name);
+}
+
+void msc_page__quantity(struct msc_str *out, const char *metric, double value) {
+    struct msc_str text = {0};
+    msc_unit_value(&text, metric, value);
+    msc_html_text(out, msc_str_text(&text));
+    out->failed |= text.failed;
+    msc_str_finish(&text);
+}
+
+void msc_page__quantity_cell(struct msc_str *out, const char *metric, double value) {
+    msc_str_append(out, "<td class=\"n\">");
+    msc_page__quantity(out, metric, value);
+    msc_str_append(out, "</td>");
 }
 
 void msc_page__number_cell(struct msc_str *out, double value) {
@@ -120,26 +152,47 @@ static const char *class_of_plan(const char *name) {
                                                 : NULL;
 }
 
-// Lets a long name such as "validation.distill_loss" break after its dots and underscores.
-static void write_metric(struct msc_str *out, const char *column) {
-    const char *label = msc_report_label(column);
-    size_t begin = 0, n = strlen(label);
-    for (size_t i = 0; i < n; i++) {
-        if ((label[i] == '_' || label[i] == '.') && i + 1 < n) {
-            char part[128];
-            size_t length = i + 1 - begin < sizeof part ? i + 1 - begin : sizeof part - 1;
-            memcpy(part, label + begin, length);
-            part[length] = '\0';
-            msc_html_text(out, part);
-            msc_str_append(out, "<wbr>");
-            begin = i + 1;
+// The place of a metric in the table: first the accuracy, then what is bounded, then the objectives.
+static int rank_of(const char *column, const cJSON *numbers) {
+    static const char *const lists[] = {"bounds", "objectives"};
+    const char *metric = msc_unit_metric(column);
+    if (strstr(metric, "accuracy")) {
+        return 0;
+    }
+    for (int l = 0; l < 2; l++) {
+        const cJSON *item = NULL;
+        cJSON_ArrayForEach(item, msc_json_get(numbers, lists[l])) {
+            if (strcmp(msc_page__text(item, "metric"), metric) == 0) {
+                return 1 + l;
+            }
         }
     }
-    msc_html_text(out, label + begin);
+    return 3;
+}
+
+static void write_line(struct msc_str *out, const struct msc_report_table *t, size_t c) {
+    size_t width = t->n_columns + 1;
+    msc_str_append(out, "<tr><th scope=\"row\">");
+    msc_page__metric(out, t->columns[c]);
+    msc_str_append(out, "</th>");
+    for (size_t r = 0; r < t->n_rows; r++) {
+        const char *class_name = class_of_plan(t->cells[r * width]);
+        const char *cell = t->cells[r * width + 1 + c];
+        double value = NAN;
+        msc_str_printf(out, "<td class=\"n %s\">", class_name ? class_name : "");
+        if (msc_parse_double(&value, cell)) {
+            msc_page__quantity(out, t->columns[c], value);
+        } else {
+            msc_html_text(out, cell);
+        }
+        msc_str_append(out, "</td>");
+    }
+    msc_str_append(out, "</tr>\n");
 }
 
 // Writes a table with a row for each metric and a column for each plan.
-static void write_across(struct msc_str *out, const struct msc_report_table *t) {
+static void write_across(struct msc_str *out, const struct msc_report_table *t,
+                         const cJSON *numbers) {
     size_t width = t->n_columns + 1;
     msc_str_append(
         out, "<div class=\"scroll whole\" tabindex=\"0\" role=\"region\" aria-label=\"Plans\">"
@@ -151,20 +204,12 @@ static void write_across(struct msc_str *out, const struct msc_report_table *t) 
         msc_str_append(out, "</th>");
     }
     msc_str_append(out, "</tr></thead><tbody>\n");
-    for (size_t c = 0; c < t->n_columns; c++) {
-        if (msc_report_table_is_empty(t, c)) {
-            continue;
+    for (int rank = 0; rank <= 3; rank++) {
+        for (size_t c = 0; c < t->n_columns; c++) {
+            if (rank_of(t->columns[c], numbers) == rank && !msc_report_table_is_empty(t, c)) {
+                write_line(out, t, c);
+            }
         }
-        msc_str_append(out, "<tr><th scope=\"row\">");
-        write_metric(out, t->columns[c]);
-        msc_str_append(out, "</th>");
-        for (size_t r = 0; r < t->n_rows; r++) {
-            const char *class_name = class_of_plan(t->cells[r * width]);
-            msc_str_printf(out, "<td class=\"n %s\">", class_name ? class_name : "");
-            msc_html_text(out, t->cells[r * width + 1 + c]);
-            msc_str_append(out, "</td>");
-        }
-        msc_str_append(out, "</tr>\n");
     }
     msc_page__end_table(out);
 }
@@ -173,7 +218,7 @@ enum msc_status msc_page__plans(struct msc_str *out, const cJSON *numbers) {
     struct msc_report_table table = {0};
     enum msc_status status = msc_report_table_fill(&table, numbers);
     if (status == MSC_OK && table.n_rows > 0) {
-        write_across(out, &table);
+        write_across(out, &table, numbers);
     } else if (status == MSC_OK) {
         msc_str_append(out, "<p>No trial has a result yet.</p>\n");
     }

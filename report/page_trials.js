@@ -35,7 +35,7 @@ function drawBest(figure, record, axis) {
     values.push(plain.metrics[name]);
   }
   const title = axis === "trial" ? "trials" : unit[0] + " of search";
-  draw(figure, "line", sets, { x: scale(title, { type: "linear", min: 0, max: end }), y: scaleOf(name, values) }, {
+  draw(figure, "line", sets, { x: scale(title, { type: "linear", min: 0, max: end }), y: scaleOf(metricName(name), values) }, {
     label: (item) => item.raw.trial === undefined ? item.dataset.label + ": " + shown(item.raw.y)
       : "trial " + item.raw.trial + ": " + shown(item.raw.y) });
 }
@@ -66,7 +66,7 @@ function drawCompared(figure, records) {
   const values = usable.flatMap((r) => r.trials.best.value);
   if (sets.length > 0) {
     const most = Math.max(...usable.map((r) => r.trials.n));
-    draw(figure, "line", sets, { x: scale("trials", { type: "linear", min: 0, max: most }), y: scaleOf(objective(usable[0]).metric, values) }, {
+    draw(figure, "line", sets, { x: scale("trials", { type: "linear", min: 0, max: most }), y: scaleOf(metricName(objective(usable[0]).metric), values) }, {
       label: (item) => item.dataset.label + ", trial " + item.raw.trial + ": " + shown(item.raw.y) });
   }
 }
@@ -87,7 +87,7 @@ function drawFronts(figure, records) {
     }
   });
   if (cost && values.length > 0) {
-    draw(figure, "line", sets, { x: scale(cost, { type: "linear" }), y: scaleOf(name, values) }, {
+    draw(figure, "line", sets, { x: scale(metricName(cost), { type: "linear" }), y: scaleOf(metricName(name), values) }, {
       label: (item) => item.dataset.label + ", trial " + item.raw.trial + ": " + shown(item.raw.y) + " at " + shown(item.raw.x) });
   }
 }
@@ -154,7 +154,7 @@ function drawTradeoff(figure, record) {
   }
   const select = make("select", {});
   costs.forEach((m) => {
-    const option = make("option", { value: m }, m);
+    const option = make("option", { value: m }, metricName(m));
     option.selected = m === cost;
     select.append(option);
   });
@@ -176,7 +176,7 @@ function drawTradeoff(figure, record) {
       : (baseline ? planName(baseline.label) : "trial " + raw.trial) + ": " + shown(raw.y) + " at " + shown(raw.x);
   };
   draw(figure, "scatter", bound ? sets.concat(bound) : sets,
-       { x: scaleOf(cost, sets.flatMap((set) => set.data.map((p) => p.x))), y: scaleOf(name, values) }, { label: label });
+       { x: scaleOf(metricName(cost), sets.flatMap((set) => set.data.map((p) => p.x))), y: scaleOf(metricName(name), values) }, { label: label });
 }
 
 function drawSpeed(figure, record, what, title) {

@@ -8,6 +8,7 @@
 #include "search/pace.h"
 
 #include <math.h>
+#include <string.h>
 #include <sys/stat.h>
 
 #define MOST_STEPS 1024
@@ -21,8 +22,9 @@ struct msc_follow {
     struct msc_record_counts counts;
     struct msc_record_front front;
     struct msc_rate rate;
-    size_t n_since;   // lines since the search time last changed
-    double elapsed_s; // search time at the last line
+    size_t n_since;                       // lines since the search time last changed
+    double elapsed_s;                     // search time at the last line
+    double best_metrics[MSC_MAX_METRICS]; // of the latest improvement
 };
 
 // ---- Reading ----------------------------------------------------------------------------------
@@ -68,7 +70,9 @@ enum msc_status msc_follow_open(struct msc_follow **out, const char *path,
 }
 
 static enum msc_status note_line(struct msc_follow *f, const struct msc_record_line *line) {
-    msc_history_add(&f->history, line);
+    if (msc_history_add(&f->history, line)) {
+        memcpy(f->best_metrics, line->trial.outcome.metrics, sizeof f->best_metrics);
+    }
     msc_record_count_line(&f->counts, line);
     f->n_since++;
     if (line->elapsed_s > f->elapsed_s) {
@@ -149,6 +153,7 @@ enum msc_status msc_follow_now(struct msc_follow_state *out, struct msc_follow *
         .best_id = history->n_last > 0 ? history->last[0].trial : -1,
         .best = history->n_last > 0 ? history->last[0].value : NAN,
     };
+    memcpy(out->best_metrics, follow->best_metrics, sizeof out->best_metrics);
     out->left_s = seconds_left(out, writer.run_s);
     return MSC_OK;
 }
@@ -220,6 +225,16 @@ static enum msc_status add_improvements(cJSON *object, const struct msc_history 
     return MSC_OK;
 }
 
+static enum msc_status add_best_metrics(cJSON *object, const struct msc_follow_state *s,
+                                        const struct msc_space *space) {
+    cJSON *metrics = cJSON_CreateObject();
+    MSC_TRY(msc_json_add(object, "best_metrics", metrics));
+    for (size_t i = 0; i < space->n_metrics && s->best_id >= 0; i++) {
+        MSC_TRY(add_known(metrics, space->metrics[i].name, s->best_metrics[i]));
+    }
+    return MSC_OK;
+}
+
 static enum msc_status add_best(cJSON *object, const struct msc_history *h, size_t n_parts) {
     double sampled[MOST_PARTS];
     size_t n = n_parts < MOST_PARTS ? n_parts : MOST_PARTS;
@@ -246,6 +261,7 @@ static enum msc_status describe_state(cJSON *object, struct msc_follow *f, size_
     MSC_TRY(add_workers(object, &s));
     MSC_TRY(add_counts(object, &s));
     MSC_TRY(msc_json_add_text(object, "objective", msc_record_space(record)->metrics[metric].name));
+    MSC_TRY(add_best_metrics(object, &s, msc_record_space(record)));
     MSC_TRY(add_improvements(object, &f->history));
     return add_best(object, &f->history, n_parts);
 }

@@ -39,6 +39,7 @@ struct msc_follow_state {
     size_t n_front;      // points on the Pareto front; 0 if there is only one objective
     int64_t best_id;     // -1: none yet
     double best;         // the first objective of the best feasible trial; NaN: none
+    double best_metrics[MSC_MAX_METRICS]; // all of that trial; NaN: not measured
 };
 
 enum msc_status msc_follow_open(struct msc_follow **out, const char *path,

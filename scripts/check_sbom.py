@@ -22,7 +22,7 @@ LIBRARIES = {
     "cjson": ("cJSON", "libcjson"), "dnnl": ("oneDNN", "dnnl"), "lapacke": ("LAPACKE", "lapacke"),
     "microhttpd": ("libmicrohttpd", "libmicrohttpd"), "openblas": ("OpenBLAS", "openblas"),
     "protobuf-c": ("protobuf-c", "libprotobuf-c"), "xxhash": ("xxHash", "libxxhash"), "z": ("zlib", "zlib"),
-    "zip": ("libzip", "libzip"),
+    "yaml-0": ("libyaml", "yaml-0.1"), "zip": ("libzip", "libzip"),
 }
 IDENTIFIER = re.compile(r"SPDXRef-[A-Za-z0-9.-]+$")
 LICENSES = re.compile(r"[A-Za-z0-9.+-]+(?: (?:OR|AND|WITH) [A-Za-z0-9.+-]+)*$")

@@ -22,7 +22,7 @@ struct made {
 
 struct bias {
     int32_t slot, x, w; // slots of the bias, the activation and the weight of one joint
-    bool is_rounded;    // activation and weight are both quantised to integers
+    bool is_rounded;    // activation and weight are both quantised to integers of known scales
     float shift;        // constant that the joint's tail adds; 0: none
     int32_t end;        // the tensor at the end of that tail
     struct made *made;
@@ -167,8 +167,7 @@ static enum msc_status make_rounded(struct msc_bias_edits *b, struct made *m,
 }
 
 static bool is_integer_edit(const struct msc_edit *e) {
-    const struct msc_quant *quant = msc_edit_quant(e);
-    return quant && msc_quant_is_integer(quant);
+    return msc_quant_is_static(msc_edit_quant(e));
 }
 
 static enum msc_status make_edit(struct msc_bias_edits *b, struct bias *bias, struct made *m) {

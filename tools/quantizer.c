@@ -40,6 +40,15 @@ static bool can_be_quantised(const struct msc_quantizer *q, int32_t site) {
     return t->dtype == MSC_DTYPE_F32 && msc_tensor_n_elements(t) != 0 && !is_left;
 }
 
+// A dynamic choice is passed over by activations that do not support it.
+static bool is_fixed_by(const struct msc_quantizer *q, int32_t site,
+                        const struct msc_fixed_site *fixed) {
+    int32_t choice = find_label(q, fixed->label);
+    bool is_passed = choice != MSC_NO_ID && !q->sites.sites[site].takes_dynamic &&
+                     msc_quantizer__is_dynamic(q, site, (size_t)choice);
+    return !is_passed && site_matches(q, site, &fixed->pattern, 1);
+}
+
 static void find_included(struct msc_quantizer *q, const struct msc_quantizer_options *o) {
     for (int32_t i = 0; i < q->sites.n_sites; i++) {
         q->included[i] = can_be_quantised(q, i) &&
@@ -47,7 +56,7 @@ static void find_included(struct msc_quantizer *q, const struct msc_quantizer_op
                          !site_matches(q, i, o->exclude, o->n_exclude);
         q->fixed[i] = MSC_NO_ID;
         for (size_t f = 0; f < o->n_fixed; f++) {
-            if (site_matches(q, i, &o->fixed[f].pattern, 1)) {
+            if (is_fixed_by(q, i, &o->fixed[f])) {
                 int32_t choice = find_label(q, o->fixed[f].label);
                 q->fixed[i] = choice == MSC_NO_ID ? MSC_FIXED_FLOAT : choice;
             }
@@ -102,13 +111,29 @@ static enum msc_status check_patterns(const struct msc_quantizer *q, const char 
     return MSC_OK;
 }
 
-// Float types need no observation.
-static void set_float_types(struct msc_quantizer *q) {
+// Fails if a dynamic choice fits no tensor that matches.
+static enum msc_status check_fixed(const struct msc_quantizer *q,
+                                   const struct msc_fixed_site *fixed) {
+    for (int32_t i = 0; i < q->sites.n_sites; i++) {
+        if (is_fixed_by(q, i, fixed)) {
+            return MSC_OK;
+        }
+    }
+    return MSC_FAIL(MSC_E_INVALID,
+                    "env.fix: \"%s\" matches no tensor that can be quantised dynamically: only "
+                    "inputs of linear layers with a constant matrix can",
+                    fixed->pattern);
+}
+
+// Float types and dynamic quantisations need no observation.
+static void set_without_scales(struct msc_quantizer *q) {
     for (int32_t i = 0; i < q->sites.n_sites; i++) {
         for (size_t c = 0; c < q->n_choices && msc_quantizer__is_used(q, i); c++) {
+            struct msc_edit *edit = &q->edits[(size_t)i * q->n_choices + c];
             if (q->choices[c].type != MSC_DTYPE_NONE) {
-                q->edits[(size_t)i * q->n_choices + c] =
-                    msc_edit_quantize(msc_quant_of_float(q->choices[c].type));
+                *edit = msc_edit_quantize(msc_quant_of_float(q->choices[c].type));
+            } else if (msc_quantizer__is_dynamic(q, i, c) && q->sites.sites[i].takes_dynamic) {
+                *edit = msc_edit_quantize(msc_quant_dynamic());
             }
         }
     }
@@ -145,10 +170,11 @@ static enum msc_status quantizer_init(struct msc_quantizer *q,
     MSC_TRY(check_patterns(q, o->exclude, o->n_exclude, "exclude"));
     for (size_t i = 0; i < o->n_fixed; i++) {
         MSC_TRY(check_patterns(q, &o->fixed[i].pattern, 1, "fix"));
+        MSC_TRY(check_fixed(q, &o->fixed[i]));
     }
     MSC_TRY(select_sites(q, o));
     MSC_TRY(msc_quantizer__apply_rules(q, o));
-    set_float_types(q);
+    set_without_scales(q);
     return MSC_OK;
 }
 
@@ -243,7 +269,13 @@ size_t msc_quantizer_first_choice(const struct msc_quantizer *q, enum msc_site_k
     for (size_t i = 0; i < choice; i++) {
         const struct msc_choice *other = &q->choices[i];
         bool is_percentile = c->observers[kind] == MSC_OBSERVER_PERCENTILE;
+        bool is_dynamic = kind == MSC_SITE_ACTIVATION && c->is_dynamic;
+        bool is_other_dynamic = kind == MSC_SITE_ACTIVATION && other->is_dynamic;
+        if (is_dynamic && is_other_dynamic) {
+            return i;
+        }
         if (other->is_float == c->is_float && other->type == c->type && other->bits == c->bits &&
+            is_dynamic == is_other_dynamic &&
             (kind != MSC_SITE_WEIGHT ||
              (other->group_size == c->group_size && other->rounding == c->rounding &&
               other->correction == c->correction)) &&
@@ -267,8 +299,13 @@ int32_t msc_quantizer_fixed_choice(const struct msc_quantizer *q, int32_t site) 
     return q->fixed[site];
 }
 
-bool msc_quantizer__has_scales(const struct msc_quantizer *q, size_t choice) {
-    return !q->choices[choice].is_float && q->choices[choice].type == MSC_DTYPE_NONE;
+bool msc_quantizer__is_dynamic(const struct msc_quantizer *q, int32_t site, size_t choice) {
+    return q->choices[choice].is_dynamic && q->sites.sites[site].kind == MSC_SITE_ACTIVATION;
+}
+
+bool msc_quantizer__has_scales(const struct msc_quantizer *q, int32_t site, size_t choice) {
+    return !q->choices[choice].is_float && q->choices[choice].type == MSC_DTYPE_NONE &&
+           !msc_quantizer__is_dynamic(q, site, choice);
 }
 
 float msc_quantizer__cut(const struct msc_quantizer *q, int32_t site) {
@@ -359,7 +396,7 @@ const struct msc_quant *msc_quantizer_quant(const struct msc_quantizer *q, int32
 
 bool msc_quantizer_origin(struct msc_strategy_origin *out, const struct msc_quantizer *q,
                           int32_t site, int32_t choice) {
-    if (choice < 0 || !msc_quantizer__has_scales(q, (size_t)choice)) {
+    if (choice < 0 || !msc_quantizer__has_scales(q, site, (size_t)choice)) {
         return false;
     }
     struct msc_observation o = msc_quantizer__observation(q, site, choice);
@@ -409,7 +446,7 @@ enum msc_status msc_quantizer_save(const struct msc_quantizer *q, struct msc_arr
         }
         for (size_t c = 0; c < q->n_choices; c++) {
             const struct msc_quant *quant = msc_quantizer_quant(q, i, (int32_t)c);
-            if (!quant || !msc_quantizer__has_scales(q, c)) {
+            if (!quant || !msc_quantizer__has_scales(q, i, c)) {
                 continue;
             }
             MSC_TRY_OUT(entry_name(&name, q, i, c, "scale"));
@@ -530,7 +567,7 @@ enum msc_status msc_quantizer_load(struct msc_quantizer *q, const struct msc_arr
     MSC_TRY_OUT(msc_quantizer__drop_left(q));
     for (int32_t i = 0; i < q->sites.n_sites; i++) {
         for (size_t c = 0; c < q->n_choices && msc_quantizer__is_used(q, i); c++) {
-            if (msc_quantizer__has_scales(q, c)) {
+            if (msc_quantizer__has_scales(q, i, c)) {
                 MSC_TRY_OUT(load_quant(q, list, i, c, &name));
             }
         }

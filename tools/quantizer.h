@@ -36,7 +36,10 @@ enum msc_site_group {
 
 // One row of "choices".
 struct msc_choice {
-    bool is_float;       // the tensor is not quantised
+    bool is_float; // the tensor is not quantised
+    // Activations: quantised dynamically (graph/quant.h), which only some sites support. Weights:
+    // no difference.
+    bool is_dynamic;
     enum msc_dtype type; // MSC_DTYPE_NONE: integers; else a 16-bit float type
     int32_t bits;
     int32_t group_size; // for weights: elements that share a scale; 0: per channel or per tensor

@@ -308,7 +308,7 @@ static enum msc_status fit_weight(struct msc_quantizer *q, int32_t site, int32_t
 static enum msc_status fit_site(struct calibration *c, int32_t site) {
     struct msc_quantizer *q = c->q;
     for (size_t i = 0; i < q->n_choices; i++) {
-        if (!msc_quantizer__has_scales(q, i)) {
+        if (!msc_quantizer__has_scales(q, site, i)) {
             continue;
         }
         if (q->sites.sites[site].kind == MSC_SITE_WEIGHT) {
@@ -407,8 +407,9 @@ static enum msc_status calibration_run_pass(struct calibration *c, struct msc_ev
 
 static bool needs_histograms(const struct msc_quantizer *q) {
     for (size_t i = 0; i < q->n_choices; i++) {
-        if (msc_quantizer__has_scales(q, i) &&
-            q->choices[i].observers[MSC_SITE_ACTIVATION] != MSC_OBSERVER_MINMAX) {
+        const struct msc_choice *c = &q->choices[i];
+        if (!c->is_float && c->type == MSC_DTYPE_NONE && !c->is_dynamic &&
+            c->observers[MSC_SITE_ACTIVATION] != MSC_OBSERVER_MINMAX) {
             return true;
         }
     }

@@ -51,8 +51,10 @@ float msc_quantizer__cut(const struct msc_quantizer *q, int32_t site);
 static inline bool msc_quantizer__is_used(const struct msc_quantizer *q, int32_t site) {
     return q->included[site] && q->fixed[site] != MSC_FIXED_FLOAT;
 }
-// True if the choice has scales, which come from observation.
-bool msc_quantizer__has_scales(const struct msc_quantizer *q, size_t choice);
+// True if the choice gives the site scales, which come from observation.
+bool msc_quantizer__has_scales(const struct msc_quantizer *q, int32_t site, size_t choice);
+// True if the choice is dynamic and the site is an activation.
+bool msc_quantizer__is_dynamic(const struct msc_quantizer *q, int32_t site, size_t choice);
 // The layout of a site's scales under a choice, without their values.
 struct msc_quant msc_quantizer__form(const struct msc_quantizer *q, int32_t site, int32_t choice);
 // Sets the quant of a site and choice, in the layout of msc_quantizer__form: copies scales and zero

@@ -9,7 +9,7 @@
 enum { MAX_CHOICES = 64 };
 
 static const char *const choice_keys[] = {"bits",  "type",  "group_size", "observer", "percentile",
-                                          "scale", "float", "rounding",   "correct"};
+                                          "scale", "float", "rounding",   "correct",  "dynamic"};
 enum { N_CHOICE_KEYS = sizeof(choice_keys) / sizeof(choice_keys[0]) };
 static const char *const scheme_keys[] = {"per_channel", "symmetric", "float"};
 enum { N_SCHEME_KEYS = sizeof(scheme_keys) / sizeof(scheme_keys[0]) };
@@ -52,6 +52,7 @@ static enum msc_status label_choice(struct msc_choice *c, bool named) {
         msc_str_append(&text, msc_dtype_name(c->type));
     } else {
         msc_str_i64(&text, c->bits);
+        msc_str_append(&text, c->is_dynamic ? " dynamic" : "");
         bool is_percentile = c->observers[0] == MSC_OBSERVER_PERCENTILE ||
                              c->observers[1] == MSC_OBSERVER_PERCENTILE;
         if (named) {
@@ -181,6 +182,19 @@ static enum msc_status read_observer(enum msc_observer *out, const cJSON *object
                      where, name);
 }
 
+// Reads {"dynamic": true}, which the other keys accompany for weights.
+static enum msc_status read_is_dynamic(struct msc_choice *c, const cJSON *object,
+                                       const char *where) {
+    if (!msc_json_get(object, "dynamic")) {
+        return MSC_OK;
+    }
+    MSC_TRY(msc_json_get_bool(&c->is_dynamic, object, "dynamic", where));
+    return !c->is_dynamic || c->bits == 8
+               ? MSC_OK
+               : MSC_FAIL(MSC_E_INVALID, "%s: dynamic supports 8 bits, not %d", where,
+                          (int)c->bits);
+}
+
 static enum msc_status read_choice(struct msc_choice *c, const cJSON *object,
                                    const struct defaults *defaults, const char *where) {
     double bits = 8;
@@ -212,6 +226,7 @@ static enum msc_status read_choice(struct msc_choice *c, const cJSON *object,
         bool is_hessian = c->observers[0] == MSC_OBSERVER_HESSIAN; // only for weights
         c->observers[1] = is_hessian ? MSC_OBSERVER_MSE : c->observers[0];
     }
+    MSC_TRY(read_is_dynamic(c, object, where));
     MSC_TRY(read_group_size(c, object, where));
     MSC_TRY(read_rounding(c, object, where));
     MSC_TRY(read_correction(c, object, where));
@@ -414,6 +429,12 @@ static enum msc_status apply_target(struct msc_quantizer_options *out, const cJS
     }
     for (size_t i = 0; i < out->n_choices; i++) {
         const struct msc_choice *c = &out->choices[i];
+        if (c->is_dynamic && !msc_target_takes_dynamic(t, MSC_OP_LINEAR)) {
+            return MSC_FAIL(MSC_E_INVALID,
+                            "target %s has no dynamic quantisation; remove env.choices[%zu] "
+                            "(\"%s\"), or choose target onnxruntime or generic",
+                            t->name, i, c->label);
+        }
         bool is_refused = c->bits < t->min_bits || c->bits > t->max_bits ||
                           (c->group_size > 0 && !t->takes_groups);
         if (!c->is_float && is_refused) {

@@ -36,7 +36,7 @@ struct rounded_choice {
 
 static bool needs_moments(const struct msc_quantizer *q, size_t choice) {
     const struct msc_choice *c = &q->choices[choice];
-    return msc_quantizer__has_scales(q, choice) &&
+    return !c->is_float && c->type == MSC_DTYPE_NONE &&
            (c->observers[MSC_SITE_WEIGHT] == MSC_OBSERVER_HESSIAN ||
             c->rounding != MSC_ROUNDING_NEAREST || c->correction != MSC_CORRECTION_NONE);
 }

@@ -177,6 +177,21 @@ static bool fits_site(const struct msc_choice_rule *rule, const struct msc_quant
     return fits_readers(rule, q, s);
 }
 
+// Takes dynamic choices from activations that do not support them. If no other choice is left, the
+// activation stays float.
+static void drop_dynamic(struct msc_quantizer *q, int32_t site) {
+    uint64_t left = 0;
+    for (size_t c = 0; c < q->n_choices; c++) {
+        if (msc_quantizer__is_dynamic(q, site, c) && !q->sites.sites[site].takes_dynamic) {
+            q->allowed[site] &= ~(UINT64_C(1) << c);
+        }
+        left |= q->allowed[site] & UINT64_C(1) << c;
+    }
+    if (left == 0 && q->fixed[site] == MSC_NO_ID) {
+        q->fixed[site] = MSC_FIXED_FLOAT;
+    }
+}
+
 enum msc_status msc_quantizer__apply_rules(struct msc_quantizer *q,
                                            const struct msc_quantizer_options *o) {
     q->allowed = msc_arena_array(&q->arena, (size_t)q->sites.n_sites + 1, sizeof(q->allowed[0]));
@@ -186,6 +201,7 @@ enum msc_status msc_quantizer__apply_rules(struct msc_quantizer *q,
         for (size_t r = 0; r < o->n_rules && q->allowed[i] == UINT64_MAX; r++) {
             q->allowed[i] = fits_site(&o->rules[r], q, i) ? o->rules[r].allowed : UINT64_MAX;
         }
+        drop_dynamic(q, i);
     }
     // A rule that matches nothing is probably misspelt.
     for (size_t r = 0; r < o->n_rules; r++) {

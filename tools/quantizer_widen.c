@@ -20,8 +20,7 @@ static double least_scale(const void *payload, int32_t joint) {
         }
         for (size_t c = 0; is_read && c < q->n_choices; c++) {
             const struct msc_quant *quant = msc_quantizer_quant(q, i, (int32_t)c);
-            double scale =
-                quant && msc_quant_is_integer(quant) ? (double)quant->scales[0] : INFINITY;
+            double scale = msc_quant_is_static(quant) ? (double)quant->scales[0] : INFINITY;
             least = least == 0 || scale < least ? scale : least;
         }
     }

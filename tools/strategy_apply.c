@@ -107,6 +107,13 @@ static enum msc_status strategy_check_fit(const struct msc_strategy_edit *e,
     return MSC_OK;
 }
 
+static enum msc_status fail_dynamic(const struct msc_strategy_edit *e) {
+    return MSC_FAIL(MSC_E_STATE,
+                    "the strategy quantises tensor %s dynamically, which only inputs of linear "
+                    "layers with a constant matrix support",
+                    e->tensor);
+}
+
 // An activation may have scales per channel only if the joint does not sum over channels.
 static enum msc_status check_axis(const struct msc_strategy_edit *e, const struct msc_graph *g,
                                   const struct msc_slot *slot) {
@@ -120,18 +127,21 @@ static enum msc_status check_axis(const struct msc_strategy_edit *e, const struc
 }
 
 // Applies the edit to all slots of the site of the tensor.
-static bool apply_to_site(const struct msc_strategy_edit *e, const struct msc_sites *sites,
-                          int32_t tensor, const struct msc_edit *edits[]) {
-    for (int32_t i = 0; i < sites->n_sites; i++) {
+static enum msc_status apply_to_site(bool *found, const struct msc_strategy_edit *e,
+                                     const struct msc_sites *sites, int32_t tensor,
+                                     const struct msc_edit *edits[]) {
+    for (int32_t i = 0; i < sites->n_sites && !*found; i++) {
         const struct msc_site *site = &sites->sites[i];
-        for (int32_t k = 0; site->tensor == tensor && k < site->n_slots; k++) {
-            edits[site->slots[k]] = &e->edit;
+        *found = site->tensor == tensor;
+        if (*found && e->edit.quant.is_dynamic && !site->takes_dynamic) {
+            return fail_dynamic(e);
         }
-        if (site->tensor == tensor) {
-            return true;
+        for (int32_t k = 0; *found && k < site->n_slots; k++) {
+            int32_t slot = site->slots[k];
+            edits[slot] = msc_edit_at_slot(&e->edit, &sites->slots[slot]);
         }
     }
-    return false;
+    return MSC_OK;
 }
 
 static enum msc_status apply_edit(const struct msc_strategy_edit *e, const struct msc_graph *g,
@@ -145,14 +155,15 @@ static enum msc_status apply_edit(const struct msc_strategy_edit *e, const struc
     }
     MSC_TRY(strategy_check_fit(e, g, sites, tensor, is_any_shape));
     if (sites->scheme.target) {
-        found = apply_to_site(e, sites, tensor, edits);
+        MSC_TRY(apply_to_site(&found, e, sites, tensor, edits));
     }
     for (int32_t i = 0; !sites->scheme.target && i < sites->n_site_slots; i++) {
         const struct msc_slot *slot = &sites->slots[i];
         if (slot->tensor == tensor &&
             msc_strategy__names_joint(e, msc_graph_joint(g, slot->joint)->name)) {
             MSC_TRY(check_axis(e, g, slot));
-            edits[i] = &e->edit;
+            edits[i] = msc_edit_at_slot(&e->edit, slot);
+            MSC_TRY(edits[i] ? MSC_OK : fail_dynamic(e));
             found = true;
         }
     }

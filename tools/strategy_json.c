@@ -10,6 +10,8 @@
 #include <string.h>
 
 #define SCHEMA "mscgym.strategy.1"
+// The type of integers whose scale follows from the tensor at run time.
+#define DYNAMIC "dynamic"
 
 // A weight with more scales than this has them as base64: as a list, cJSON would need 20 times
 // their memory.
@@ -86,8 +88,9 @@ static enum msc_status edit_to_json(const struct msc_strategy_edit *e, cJSON *ob
         }
     }
     MSC_TRY(msc_json_add_text(object, "choice", e->label));
-    if (e->edit.quant.type != MSC_DTYPE_NONE) {
-        return msc_json_add_text(object, "type", msc_dtype_name(e->edit.quant.type));
+    if (e->edit.quant.type != MSC_DTYPE_NONE || e->edit.quant.is_dynamic) {
+        const char *name = e->edit.quant.is_dynamic ? DYNAMIC : msc_dtype_name(e->edit.quant.type);
+        return msc_json_add_text(object, "type", name);
     }
     if (e->has_origin) {
         MSC_TRY(origin_to_json(&e->origin, object));
@@ -344,8 +347,8 @@ static enum msc_status read_integers(struct msc_strategy *s, struct msc_quant *q
     return MSC_OK;
 }
 
-static enum msc_status edit_read_float_type(struct msc_quant *q, const cJSON *object,
-                                            const char *where) {
+static enum msc_status read_type_without_scales(struct msc_quant *q, const cJSON *object,
+                                                const char *where) {
     static const char *const of_integers[] = {
         "bits",       "low",        "high",     "axis",       "scales",      "zero_points",
         "group_size", "group_axes", "observer", "percentile", "range_scale", "symmetric",
@@ -353,9 +356,11 @@ static enum msc_status edit_read_float_type(struct msc_quant *q, const cJSON *ob
     const char *name;
     MSC_TRY(msc_json_get_text(&name, object, "type", where));
     enum msc_dtype type = msc_dtype_find(name);
-    if (type != MSC_DTYPE_F16 && type != MSC_DTYPE_BF16) {
-        return MSC_FAIL(MSC_E_FORMAT, "%s: unknown type \"%s\": expected float16 or bfloat16",
-                        where, name);
+    bool is_dynamic = strcmp(name, DYNAMIC) == 0;
+    if (type != MSC_DTYPE_F16 && type != MSC_DTYPE_BF16 && !is_dynamic) {
+        return MSC_FAIL(MSC_E_FORMAT,
+                        "%s: unknown type \"%s\": expected float16, bfloat16 or " DYNAMIC, where,
+                        name);
     }
     for (size_t i = 0; i < sizeof(of_integers) / sizeof(of_integers[0]); i++) {
         if (msc_json_get(object, of_integers[i])) {
@@ -363,7 +368,7 @@ static enum msc_status edit_read_float_type(struct msc_quant *q, const cJSON *ob
                             of_integers[i], name);
         }
     }
-    *q = msc_quant_of_float(type);
+    *q = is_dynamic ? msc_quant_dynamic() : msc_quant_of_float(type);
     return MSC_OK;
 }
 
@@ -436,7 +441,7 @@ static enum msc_status read_edit(struct msc_strategy *s, const cJSON *object, co
     MSC_TRY(msc_json_get_text(&e.label, object, "choice", where));
     MSC_TRY(read_joints(s, &e, object, where));
     if (msc_json_get(object, "type")) {
-        MSC_TRY(edit_read_float_type(&e.edit.quant, object, where));
+        MSC_TRY(read_type_without_scales(&e.edit.quant, object, where));
     } else {
         MSC_TRY_OUT(read_integers(s, &e.edit.quant, object, where));
         MSC_TRY_OUT(has_origin(object) ? read_origin(&e, object, where) : MSC_OK);

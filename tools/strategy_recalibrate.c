@@ -126,8 +126,9 @@ static enum msc_status recalibration_run_round(struct recalibration *r, struct m
 static enum msc_status check_origins(struct recalibration *r) {
     const struct msc_strategy *s = r->strategy;
     for (size_t i = 0; i < s->n; i++) {
-        r->is_done[i] =
-            s->edits[i].edit.quant.type != MSC_DTYPE_NONE; // 16-bit floats have no scales
+        const struct msc_quant *quant = &s->edits[i].edit.quant;
+        // 16-bit floats have no scales; dynamic quantisations find theirs at run time
+        r->is_done[i] = quant->type != MSC_DTYPE_NONE || quant->is_dynamic;
         if (!r->is_done[i] && !s->edits[i].has_origin) {
             return MSC_FAIL(MSC_E_STATE,
                             "%s: %s does not say how its scales were found; mscgym export RECORD "

@@ -215,8 +215,8 @@ static double scale_in_plan(const void *payload, int32_t joint) {
     for (int32_t i = 0; i < sites->n_site_slots; i++) {
         const struct msc_slot *slot = &sites->slots[i];
         const struct msc_quant *quant = msc_edit_quant(plan->edits[i]);
-        if (slot->joint == joint && slot->kind == MSC_SITE_ACTIVATION && quant &&
-            msc_quant_is_integer(quant)) {
+        if (slot->joint == joint && slot->kind == MSC_SITE_ACTIVATION &&
+            msc_quant_is_static(quant)) {
             least = fmin(least, (double)quant->scales[0]);
         }
     }

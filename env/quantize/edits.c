@@ -22,7 +22,9 @@ enum msc_status msc_quantize__build_fixed(struct msc_env *env, struct msc_quanti
             continue;
         }
         for (int32_t k = 0; k < sites->sites[i].n_slots; k++) {
-            z->fixed[sites->sites[i].slots[k]] = msc_quantizer_edit(z->quantizer, i, choice);
+            int32_t slot = sites->sites[i].slots[k];
+            z->fixed[slot] =
+                msc_edit_at_slot(msc_quantizer_edit(z->quantizer, i, choice), &sites->slots[slot]);
         }
     }
     return MSC_OK;
@@ -42,11 +44,15 @@ static int32_t quantizer_choice(const struct msc_quantize *z, int32_t task, uint
 
 void msc_quantize__fill_sites(const struct msc_quantize *z, const uint32_t choices[],
                               const struct msc_edit *edits[]) {
+    const struct msc_slot *slots = msc_quantizer_sites(z->quantizer)->slots;
     for (size_t s = 0; s < z->runs.n_slots; s++) {
         int32_t task = msc_quantize_task_of_slot(&z->space, (int32_t)s);
-        edits[s] = task == MSC_NO_ID ? z->fixed[s]
-                                     : msc_quantizer_edit(z->quantizer, z->space.site_of_slot[s],
-                                                          quantizer_choice(z, task, choices[task]));
+        edits[s] =
+            task == MSC_NO_ID
+                ? z->fixed[s]
+                : msc_edit_at_slot(msc_quantizer_edit(z->quantizer, z->space.site_of_slot[s],
+                                                      quantizer_choice(z, task, choices[task])),
+                                   &slots[s]);
     }
 }
 

@@ -68,8 +68,8 @@ struct msc_quantize {
      .type = MSC_PARAM_TEXT, \
      .text = "tensor"}, \
     {.name = "choices", \
-     .help = "list of choices: {bits, group_size, observer, percentile, scale, rounding, correct}, " \
-             "{type} or {float} (default: 8 bits with the range scaled by 0.8, 0.9, 1, 1.1, 1.2)", \
+     .help = "list of choices: {bits, dynamic, group_size, observer, percentile, scale, rounding, " \
+             "correct}, {type} or {float} (default: 8 bits with the range scaled by 0.8, 0.9, 1, 1.1, 1.2)", \
      .offset = MSC_QUANTIZE_FIELD(base, choices), \
      .type = MSC_PARAM_JSON}, \
     {.name = "observers", \

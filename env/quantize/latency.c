@@ -43,6 +43,26 @@ static enum msc_status read_source(struct msc_latency_table *t, const cJSON *jso
     return MSC_ALLOCATED(t->of);
 }
 
+// Reads the member "dynamic", which is there if a choice is dynamic: {"joints": {name: us},
+// "tensors": {name: us}}.
+static enum msc_status read_dynamic(struct msc_latency_table *t,
+                                    const struct msc_latency_network *net, const cJSON *json) {
+    const cJSON *joints = msc_json_get(json, "joints"), *tensors = msc_json_get(json, "tensors");
+    for (int32_t i = 0; json && i < msc_graph_n_joints(net->graph); i++) {
+        const char *name = msc_graph_joint(net->graph, i)->name;
+        if (net->takes_dynamic[i]) {
+            MSC_TRY(read_number(&t->dynamic_us[i], msc_json_get(joints, name), name));
+        }
+    }
+    for (int32_t i = 0; json && i < net->sites->n_sites; i++) {
+        const struct msc_site *s = &net->sites->sites[i];
+        if (s->takes_dynamic) {
+            MSC_TRY(read_number(&t->find_us[i], msc_json_get(tensors, s->name), s->name));
+        }
+    }
+    return MSC_OK;
+}
+
 static enum msc_status read_table(struct msc_latency_table *t,
                                   const struct msc_latency_network *net, const cJSON *json,
                                   struct msc_arena *arena) {
@@ -62,7 +82,7 @@ static enum msc_status read_table(struct msc_latency_table *t,
             MSC_TRY(read_pair(&t->quantize_us[i], &t->dequantize_us[i], tensors, s->name));
         }
     }
-    return MSC_OK;
+    return read_dynamic(t, net, msc_json_get(json, "dynamic"));
 }
 
 enum msc_status msc_latency_table_read(struct msc_latency_table *out,
@@ -76,8 +96,10 @@ enum msc_status msc_latency_table_read(struct msc_latency_table *out,
     out->integer_us = msc_arena_array(arena, n_joints, sizeof(double));
     out->quantize_us = msc_arena_array(arena, n_sites, sizeof(double));
     out->dequantize_us = msc_arena_array(arena, n_sites, sizeof(double));
+    out->dynamic_us = msc_arena_array(arena, n_joints, sizeof(double));
+    out->find_us = msc_arena_array(arena, n_sites, sizeof(double));
     MSC_TRY(MSC_ALLOCATED(out->text && out->float_us && out->integer_us && out->quantize_us &&
-                          out->dequantize_us));
+                          out->dequantize_us && out->dynamic_us && out->find_us));
     MSC_TRY(msc_json_parse(&json, out->text, length, "latencies"));
     enum msc_status status = read_table(out, net, json, arena);
     cJSON_Delete(json);
@@ -87,8 +109,8 @@ enum msc_status msc_latency_table_read(struct msc_latency_table *out,
 // ---- The metric -------------------------------------------------------------------------------
 
 // The kinds of values that a choice can give a site. "Bytes" are integers of at most 8 bits that
-// are not quantised in groups.
-enum form { FORM_WEIGHT_BYTES, FORM_BYTES, FORM_OTHER, N_FORMS };
+// are not quantised in groups and whose scale is known.
+enum form { FORM_WEIGHT_BYTES, FORM_BYTES, FORM_OTHER, FORM_DYNAMIC, N_FORMS };
 
 struct coster {
     struct msc_metric_cost *out;
@@ -100,20 +122,22 @@ struct coster {
     const double **by_choice;    // [n_tasks], factors of these tasks
 };
 
-static bool is_bytes(const struct msc_quant *q) {
-    return q && q->type == MSC_DTYPE_NONE && q->bits <= 8 && q->group_size == 0;
-}
-
 static bool is_form(const struct msc_quant *q, enum form form) {
-    return form == FORM_OTHER ? q && !is_bytes(q) : is_bytes(q);
+    bool is_dynamic = q && q->is_dynamic;
+    return form == FORM_DYNAMIC ? is_dynamic
+           : form == FORM_OTHER ? q && !is_dynamic && !msc_latency_is_bytes(q)
+                                : msc_latency_is_bytes(q);
 }
 
 static const struct msc_site *site_at(const struct coster *c, int32_t site) {
     return &msc_quantizer_sites(c->in->quantizer)->sites[site];
 }
 
-static enum form form_of_bytes(const struct coster *c, int32_t site) {
-    return site_at(c, site)->kind == MSC_SITE_WEIGHT ? FORM_WEIGHT_BYTES : FORM_BYTES;
+// The form that a condition asks of a site: bytes, or a dynamic activation if `is_dynamic`.
+static enum form form_of(const struct coster *c, int32_t site, bool is_dynamic) {
+    return site_at(c, site)->kind == MSC_SITE_WEIGHT ? FORM_WEIGHT_BYTES
+           : is_dynamic                              ? FORM_DYNAMIC
+                                                     : FORM_BYTES;
 }
 
 static enum msc_status choices_of_form(const double **out, struct coster *c, int32_t site,
@@ -133,8 +157,7 @@ static enum msc_status choices_of_form(const double **out, struct coster *c, int
 
 // The quantisation of a site without a task.
 static const struct msc_quant *fixed_quant(const struct coster *c, int32_t site) {
-    const struct msc_edit *edit = c->in->fixed[site_at(c, site)->slots[0]];
-    return edit ? msc_edit_quant(edit) : NULL;
+    return msc_latency_fixed_quant(site_at(c, site), c->in->fixed);
 }
 
 // Adds a factor to the current term; two factors of the same task are multiplied into one.
@@ -164,9 +187,9 @@ static enum msc_status add_factor(struct coster *c, size_t *n, uint32_t task,
 }
 
 // Adds a term that is `scale` if all sites of the set and the site `beside` (may be MSC_NO_ID) are
-// bytes, else 0.
+// bytes, else 0. With `is_dynamic`, activations must be dynamic instead.
 static enum msc_status add_if_all(struct coster *c, double scale, const struct msc_site_set *set,
-                                  int32_t beside) {
+                                  int32_t beside, bool is_dynamic) {
     size_t n = 0;
     if (set->is_never || scale == 0) {
         return MSC_OK;
@@ -177,13 +200,14 @@ static enum msc_status add_if_all(struct coster *c, double scale, const struct m
         if (site == MSC_NO_ID) {
             continue;
         }
+        enum form form = form_of(c, site, is_dynamic);
         if (c->s->task_of_site[site] == MSC_NO_ID) {
-            if (!is_bytes(fixed_quant(c, site))) {
+            if (!is_form(fixed_quant(c, site), form)) {
                 return MSC_OK;
             }
             continue;
         }
-        MSC_TRY(choices_of_form(&by_choice, c, site, form_of_bytes(c, site)));
+        MSC_TRY(choices_of_form(&by_choice, c, site, form));
         MSC_TRY(add_factor(c, &n, (uint32_t)c->s->task_of_site[site], by_choice));
     }
     if (n == 0) {
@@ -209,8 +233,9 @@ static enum msc_status add_site(struct coster *c, const struct msc_quantize_late
     double quantize = l->table.quantize_us[site], dequantize = l->table.dequantize_us[site];
     add_if_form(c, quantize + dequantize, site, FORM_BYTES);
     add_if_form(c, quantize + dequantize, site, FORM_OTHER);
-    MSC_TRY(add_if_all(c, -quantize, &l->network.made[site], site));
-    return add_if_all(c, -dequantize, &l->network.read[site], site);
+    add_if_form(c, l->table.find_us[site], site, FORM_DYNAMIC);
+    MSC_TRY(add_if_all(c, -quantize, &l->network.made[site], site, false));
+    return add_if_all(c, -dequantize, &l->network.read[site], site, false);
 }
 
 static enum msc_status add_alone(struct coster *c) {
@@ -250,7 +275,11 @@ enum msc_status msc_quantize_cost_latency(struct msc_metric_cost *out, const voi
             double gain = l->table.integer_us[i] - l->table.float_us[i];
             out->constant += l->table.float_us[i];
             out->reference += l->table.float_us[i];
-            MSC_TRY(add_if_all(&c, gain, &net->needed[i], MSC_NO_ID));
+            MSC_TRY(add_if_all(&c, gain, &net->needed[i], MSC_NO_ID, false));
+        }
+        if (net->takes_dynamic[i]) {
+            double gain = l->table.dynamic_us[i] - l->table.float_us[i];
+            MSC_TRY(add_if_all(&c, gain, &net->needed[i], MSC_NO_ID, true));
         }
     }
     for (int32_t i = 0; i < net->sites->n_sites; i++) {

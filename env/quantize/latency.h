@@ -16,12 +16,25 @@
 //
 // An empty product is 1. Groups that a target never runs in integers have P = 0. With other
 // quantisations (16 bits, 16-bit floats) a site takes quantize + dequantize and its groups run in
-// floats. All terms are products of tasks' choices, so the metric is exact (env/api/space.h).
+// floats.
+//
+// A site that is quantised dynamically has q(s) = 0. If a choice is dynamic, let d(s) = 1 for such
+// sites; then the latency also has
+//
+//             + sum over groups g:  (dynamic(g) - float(g)) * D(g)
+//             + sum over sites s:   find(s) * d(s)
+//
+//     D(g)  product, over the sites that g needs, of d(s) for activations and q(s) for weights; 0
+//           if g does not begin with a product that takes dynamic quantisations
+//
+// All terms are products of tasks' choices, so the metric is exact (env/api/space.h).
 //
 // The table is fitted to profiles (tools/profile.h) of whole models: the float model, the uniform
 // plan of bytes, and three mixed plans that contain conversions. In two mixed plans, half of the
-// weights are float; in the third, the outputs of sums, products and concatenations are float. The
-// table reproduces the times of the float model and of the uniform plan exactly.
+// weights are float; in the third, the outputs of sums, products and concatenations are float. If a
+// choice is dynamic, there is a plan in which all activations that can be are dynamic, and all
+// others float. The table reproduces the times of the float model, of the uniform plan and of the
+// dynamic plan exactly.
 #ifndef MSC_ENV_QUANTIZE_LATENCY_H
 #define MSC_ENV_QUANTIZE_LATENCY_H
 
@@ -47,8 +60,11 @@ struct msc_latency_network {
     struct msc_site_set *needed;
     struct msc_site_set *made; // [n_sites], all groups that write the site run in integers (M)
     struct msc_site_set *read; // [n_sites], all groups that read the site run in integers (R)
-    int32_t *maker;            // [n_sites], the first group that writes the site, or MSC_NO_ID
-    int32_t *reader;           // [n_sites], the first group that reads the site, or MSC_NO_ID
+    // [n_joints], by a group's first joint: the group begins with a product that can be computed
+    // with a dynamic activation; the sites are those of `needed`
+    bool *takes_dynamic;
+    int32_t *maker;  // [n_sites], the first group that writes the site, or MSC_NO_ID
+    int32_t *reader; // [n_sites], the first group that reads the site, or MSC_NO_ID
 };
 
 // Microseconds of one run for one sample.
@@ -58,6 +74,8 @@ struct msc_latency_table {
     double constant_us;
     double *float_us, *integer_us;       // [n_joints], by a group's first joint
     double *quantize_us, *dequantize_us; // [n_sites]
+    double *dynamic_us;                  // [n_joints], by a group's first joint
+    double *find_us;                     // [n_sites], to quantise dynamically
 };
 
 struct msc_quantize_latency {
@@ -75,6 +93,14 @@ struct msc_latency_job {
     struct msc_bias_edits *bias_edits;
     const struct msc_plan *plan; // of the first batch, with bound shapes
 };
+
+// True for integers of at most 8 bits, without groups, whose scale is known before the run (q(s)).
+static inline bool msc_latency_is_bytes(const struct msc_quant *q) {
+    return q && q->type == MSC_DTYPE_NONE && q->bits <= 8 && q->group_size == 0 && !q->is_dynamic;
+}
+// The quantisation of a site to which a search gives no choice, by the edits of slots; NULL: float.
+const struct msc_quant *msc_latency_fixed_quant(const struct msc_site *site,
+                                                const struct msc_edit *const fixed[]);
 
 // Divides a network into groups and sites. Everything is allocated in the arena.
 enum msc_status msc_latency_network_find(struct msc_latency_network *out, const struct msc_graph *g,

@@ -36,6 +36,7 @@ struct fit {
     double constant_us;
     double *float_us, *integer_us; // [n_joints], fitted times of groups
     struct conversions quantize, dequantize;
+    double *dynamic_us, *find_us;     // [n_joints], [n_sites], of the plan DYNAMIC
     double fitted[MSC_LATENCY_PLANS]; // the table's latency of each plan
 };
 
@@ -47,8 +48,10 @@ static enum msc_status fit_allocate(struct fit *f, struct msc_arena *arena) {
     f->integer_us = msc_arena_array(arena, n_joints, sizeof(double));
     f->quantize.us = msc_arena_array(arena, n_sites, sizeof(double));
     f->dequantize.us = msc_arena_array(arena, n_sites, sizeof(double));
+    f->dynamic_us = msc_arena_array(arena, n_joints, sizeof(double));
+    f->find_us = msc_arena_array(arena, n_sites, sizeof(double));
     bool has_room = f->first_read && f->first_made && f->float_us && f->integer_us &&
-                    f->quantize.us && f->dequantize.us;
+                    f->quantize.us && f->dequantize.us && f->dynamic_us && f->find_us;
     for (int p = 0; p < MSC_LATENCY_PLANS; p++) {
         f->seen[p] = msc_arena_array(arena, n_joints, sizeof(double));
         f->quantize.seen[p] = msc_arena_array(arena, n_sites, sizeof(double));
@@ -182,7 +185,7 @@ static enum msc_status average(struct fit *f, struct conversions *c,
     MSC_TRY(MSC_ALLOCATED(rates && n_seen));
     for (int32_t i = 0; i < f->n_sites; i++) {
         double sum = 0;
-        for (int p = MSC_LATENCY_UNIFORM; p < MSC_LATENCY_PLANS; p++) {
+        for (int p = MSC_LATENCY_UNIFORM; p < MSC_LATENCY_DYNAMIC; p++) {
             if (!is_gone(f, plan, i) && is_converted(f, p, i, &sets[i])) {
                 sum += c->seen[p][i];
                 n_seen[i]++;
@@ -227,7 +230,7 @@ static struct parts parts_of(const struct fit *f, int p) {
 
 static void scale_conversions(struct fit *f) {
     double wanted = 0, there = 0;
-    for (int p = MSC_LATENCY_EVEN; p < MSC_LATENCY_PLANS; p++) {
+    for (int p = MSC_LATENCY_EVEN; p < MSC_LATENCY_DYNAMIC; p++) {
         struct parts parts = parts_of(f, p);
         wanted += f->times[p].us - parts.integers - parts.floats;
         there += parts.conversions;
@@ -247,17 +250,55 @@ static void scale_integers(struct fit *f) {
     for (int32_t i = 0; i < f->n_joints; i++) {
         f->integer_us[i] *= scale;
     }
-    for (int p = 0; p < MSC_LATENCY_PLANS; p++) {
+    for (int p = 0; p < MSC_LATENCY_DYNAMIC; p++) {
         parts = parts_of(f, p);
         f->fitted[p] = parts.conversions + parts.integers + parts.floats;
     }
+}
+
+// Fits the times of groups with a dynamic activation to the plan DYNAMIC, if it was profiled. The
+// other groups of this plan take their float time; what the plan takes beyond is divided among the
+// dynamic ones in proportion to their own times.
+static void fit_dynamic(struct fit *f) {
+    const struct msc_profile_times *times = &f->times[MSC_LATENCY_DYNAMIC];
+    double dynamics = 0, floats = f->constant_us;
+    if (f->plans->n <= MSC_LATENCY_DYNAMIC) {
+        return;
+    }
+    for (int32_t i = 0; i < f->n_joints; i++) {
+        int32_t group = f->net->group_of[i];
+        f->dynamic_us[group] += f->net->takes_dynamic[group] ? times->compute_us[i] : 0;
+    }
+    for (int32_t t = 0; t < msc_graph_n_tensors(f->net->graph); t++) {
+        int32_t site = f->net->site_of_tensor[t];
+        if (site != MSC_NO_ID && f->plans->is_dynamic[site]) {
+            f->find_us[site] += times->quantize_us[t] + times->dequantize_us[t];
+        }
+    }
+    for (int32_t i = 0; i < f->n_joints; i++) {
+        bool is_group = f->net->group_of[i] == i, is_dynamic = is_group && f->net->takes_dynamic[i];
+        dynamics += is_dynamic ? f->dynamic_us[i] : 0;
+        floats += is_group && !is_dynamic ? f->float_us[i] : 0;
+    }
+    for (int32_t i = 0; i < f->n_sites; i++) {
+        dynamics += f->find_us[i];
+    }
+    double scale = dynamics > 0 ? (times->us - floats) / dynamics : 1;
+    scale = fmin(fmax(scale, 1 / MOST_SCALED), MOST_SCALED);
+    for (int32_t i = 0; i < f->n_joints; i++) {
+        f->dynamic_us[i] *= scale;
+    }
+    for (int32_t i = 0; i < f->n_sites; i++) {
+        f->find_us[i] *= scale;
+    }
+    f->fitted[MSC_LATENCY_DYNAMIC] = floats + scale * dynamics;
 }
 
 static enum msc_status fit_table(struct fit *f, const struct msc_plan *plan,
                                  struct msc_arena *arena) {
     MSC_TRY(fit_allocate(f, arena));
     find_first_sites(f);
-    for (int p = 0; p < MSC_LATENCY_PLANS; p++) {
+    for (int p = 0; p < MSC_LATENCY_DYNAMIC; p++) {
         see_plan(f, p);
     }
     f->constant_us = f->times[MSC_LATENCY_FLOAT].other_us;
@@ -269,6 +310,7 @@ static enum msc_status fit_table(struct fit *f, const struct msc_plan *plan,
     MSC_TRY(average(f, &f->dequantize, f->net->read, plan, arena));
     scale_conversions(f);
     scale_integers(f);
+    fit_dynamic(f);
     return MSC_OK;
 }
 
@@ -283,11 +325,34 @@ static enum msc_status add_pair(cJSON *object, const char *name, double first, d
 
 // Adds the measured and the fitted latency of each plan.
 static enum msc_status add_plans(cJSON *json, const struct fit *f) {
-    static const char *const names[] = {"float", "uniform", "even", "odd", "joined"};
+    static const char *const names[] = {"float", "uniform", "even", "odd", "joined", "dynamic"};
     cJSON *plans = cJSON_CreateObject();
     MSC_TRY(msc_json_add(json, "plans", plans));
-    for (int p = 0; p < MSC_LATENCY_PLANS; p++) {
+    for (int p = 0; p < f->plans->n; p++) {
         MSC_TRY(add_pair(plans, names[p], f->times[p].us, f->fitted[p]));
+    }
+    return MSC_OK;
+}
+
+static enum msc_status add_dynamic(cJSON *json, const struct fit *f) {
+    cJSON *dynamic, *joints, *tensors;
+    if (f->plans->n <= MSC_LATENCY_DYNAMIC) {
+        return MSC_OK;
+    }
+    dynamic = cJSON_CreateObject();
+    MSC_TRY(msc_json_add(json, "dynamic", dynamic));
+    joints = cJSON_CreateObject();
+    MSC_TRY(msc_json_add(dynamic, "joints", joints));
+    tensors = cJSON_CreateObject();
+    MSC_TRY(msc_json_add(dynamic, "tensors", tensors));
+    for (int32_t i = 0; i < f->n_joints; i++) {
+        const char *name = msc_graph_joint(f->net->graph, i)->name;
+        MSC_TRY(f->net->takes_dynamic[i] ? msc_json_add_number(joints, name, f->dynamic_us[i])
+                                         : MSC_OK);
+    }
+    for (int32_t i = 0; i < f->n_sites; i++) {
+        const struct msc_site *s = &f->net->sites->sites[i];
+        MSC_TRY(s->takes_dynamic ? msc_json_add_number(tensors, s->name, f->find_us[i]) : MSC_OK);
     }
     return MSC_OK;
 }
@@ -316,7 +381,7 @@ static enum msc_status fit_to_json(cJSON *json, const struct fit *f,
                              f->dequantize.us[i]));
         }
     }
-    return MSC_OK;
+    return add_dynamic(json, f);
 }
 
 enum msc_status msc_latency__fit(struct msc_str *text, const struct msc_latency_source *source,

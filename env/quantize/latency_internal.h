@@ -16,13 +16,16 @@ enum msc_latency_plan {
     MSC_LATENCY_EVEN,    // UNIFORM, but every other weight is float
     MSC_LATENCY_ODD,     // UNIFORM, but the weights that EVEN quantises are float
     MSC_LATENCY_JOINED,  // UNIFORM, but outputs of integer joints without a weight are float
+    MSC_LATENCY_DYNAMIC, // weights are bytes; activations are dynamic, or float if they cannot be
     MSC_LATENCY_PLANS,
 };
 
 struct msc_latency_plans {
     const struct msc_latency_network *net;
+    int n; // number of plans: DYNAMIC, the last, only if a choice is dynamic
     const struct msc_edit **edits[MSC_LATENCY_PLANS]; // [n_slots]
     bool *is_bytes[MSC_LATENCY_PLANS];                // [n_sites]
+    bool *is_dynamic;                                 // [n_sites], of DYNAMIC
 };
 
 struct msc_latency_source {
@@ -31,7 +34,7 @@ struct msc_latency_source {
 
 // Lists the inputs of the first sample by name, in the model's shapes.
 enum msc_status msc_latency__sample(struct msc_array_list *list, const struct msc_env_host *host);
-// Fills profiles [MSC_LATENCY_PLANS] by running the plans with mscgym's cpu kernels.
+// Fills profiles [p->n] by running the plans with mscgym's cpu kernels.
 enum msc_status msc_latency__profile_own(struct msc_profile profiles[],
                                          struct msc_latency_source *source,
                                          const struct msc_latency_plans *p,

@@ -21,9 +21,19 @@ static int32_t find_bytes(const struct msc_quantizer *q, bool is_weight) {
     for (size_t i = 0; i < msc_quantizer_n_choices(q); i++) {
         const struct msc_choice *c = msc_quantizer_choice(q, i);
         if (!c->is_float && c->type == MSC_DTYPE_NONE && c->bits <= 8 &&
-            (!is_weight || c->group_size == 0)) {
+            (is_weight ? c->group_size == 0 : !c->is_dynamic)) {
             return (int32_t)msc_quantizer_first_choice(
                 q, is_weight ? MSC_SITE_WEIGHT : MSC_SITE_ACTIVATION, i);
+        }
+    }
+    return MSC_NO_ID;
+}
+
+// The first dynamic choice; MSC_NO_ID if there is none.
+static int32_t find_dynamic(const struct msc_quantizer *q) {
+    for (size_t i = 0; i < msc_quantizer_n_choices(q); i++) {
+        if (msc_quantizer_choice(q, i)->is_dynamic) {
+            return (int32_t)i;
         }
     }
     return MSC_NO_ID;
@@ -56,6 +66,8 @@ static bool is_on(const struct msc_latency_network *net, enum msc_latency_plan p
     case MSC_LATENCY_EVEN:
     case MSC_LATENCY_ODD:
         return !is_weight || n_weights_before % 2 == (plan == MSC_LATENCY_EVEN);
+    case MSC_LATENCY_DYNAMIC:
+        return is_weight;
     default:
         return maker == MSC_NO_ID || net->needed[maker].is_never || needs_weight(net, maker);
     }
@@ -66,7 +78,7 @@ static enum msc_status make_plan(struct msc_latency_plans *p, const struct msc_l
     const struct msc_latency_network *net = p->net;
     const struct msc_sites *sites = net->sites;
     int32_t choices[2] = {find_bytes(job->quantizer, true), find_bytes(job->quantizer, false)};
-    int32_t n_weights = 0;
+    int32_t dynamic = find_dynamic(job->quantizer), n_weights = 0;
     if (plan == MSC_LATENCY_FLOAT) {
         return MSC_OK; // no edits, not even fixed ones
     }
@@ -78,14 +90,17 @@ static enum msc_status make_plan(struct msc_latency_plans *p, const struct msc_l
         bool is_weight = s->kind == MSC_SITE_WEIGHT;
         bool is_bytes = is_on(net, plan, i, n_weights);
         n_weights += is_weight;
+        bool is_dynamic = plan == MSC_LATENCY_DYNAMIC && s->takes_dynamic;
+        int32_t choice = is_dynamic ? dynamic : is_bytes ? choices[!is_weight] : MSC_NO_ID;
+        const struct msc_edit *edit = msc_quantizer_edit(job->quantizer, i, choice);
         for (int32_t k = 0; is_open(job->quantizer, i) && k < s->n_slots; k++) {
-            p->edits[plan][s->slots[k]] =
-                is_bytes ? msc_quantizer_edit(job->quantizer, i, choices[!is_weight]) : NULL;
+            p->edits[plan][s->slots[k]] = msc_edit_at_slot(edit, &sites->slots[s->slots[k]]);
         }
-        const struct msc_edit *edit = p->edits[plan][s->slots[0]];
-        const struct msc_quant *quant = edit ? msc_edit_quant(edit) : NULL;
-        p->is_bytes[plan][i] =
-            quant && quant->type == MSC_DTYPE_NONE && quant->bits <= 8 && quant->group_size == 0;
+        const struct msc_quant *quant = msc_latency_fixed_quant(s, p->edits[plan]);
+        p->is_bytes[plan][i] = msc_latency_is_bytes(quant);
+        if (plan == MSC_LATENCY_DYNAMIC) {
+            p->is_dynamic[i] = quant && quant->is_dynamic;
+        }
     }
     return msc_bias_edits_fill(job->bias_edits, p->edits[plan]);
 }
@@ -99,7 +114,10 @@ static enum msc_status make_plans(struct msc_latency_plans *p, const struct msc_
         return MSC_FAIL(MSC_E_INVALID, "env.choices: latency_us needs a choice of at most 8 bits "
                                        "without group_size; add one");
     }
-    for (int plan = 0; plan < MSC_LATENCY_PLANS; plan++) {
+    p->n = find_dynamic(job->quantizer) == MSC_NO_ID ? MSC_LATENCY_DYNAMIC : MSC_LATENCY_PLANS;
+    p->is_dynamic = msc_arena_array(arena, n_sites, sizeof(bool));
+    MSC_TRY(MSC_ALLOCATED(p->is_dynamic));
+    for (int plan = 0; plan < p->n; plan++) {
         p->edits[plan] = msc_arena_array(arena, n_slots, sizeof(p->edits[0][0]));
         p->is_bytes[plan] = msc_arena_array(arena, n_sites, sizeof(bool));
         MSC_TRY(MSC_ALLOCATED(p->edits[plan] && p->is_bytes[plan]));
@@ -119,7 +137,7 @@ static enum msc_status write_files(const char *paths[], const char *inputs,
         status = msc_npz_save(inputs, &sample);
     }
     msc_array_list_finish(&sample);
-    for (int plan = 0; status == MSC_OK && plan < MSC_LATENCY_PLANS; plan++) {
+    for (int plan = 0; status == MSC_OK && plan < p->n; plan++) {
         const struct msc_onnx_export_options o = {
             .sites = p->net->sites,
             .slot_edits = plan == MSC_LATENCY_FLOAT ? NULL : p->edits[plan]};
@@ -136,7 +154,7 @@ static enum msc_status profile_files(struct msc_profile profiles[], struct msc_r
     const char *paths[MSC_LATENCY_PLANS];
     const char *inputs = msc_path_join(arena, folder, "inputs.npz");
     bool has_room = inputs != NULL;
-    for (int plan = 0; plan < MSC_LATENCY_PLANS; plan++) {
+    for (int plan = 0; plan < p->n; plan++) {
         paths[plan] = msc_arena_printf(arena, "%s/%d.onnx", folder, plan);
         has_room = has_room && paths[plan];
     }
@@ -144,7 +162,7 @@ static enum msc_status profile_files(struct msc_profile profiles[], struct msc_r
     MSC_TRY(write_files(paths, inputs, p, job));
     run.runtime = name;
     run.models = paths;
-    run.n_models = MSC_LATENCY_PLANS;
+    run.n_models = (size_t)p->n;
     run.inputs = inputs;
     run.n_threads = MSC_LATENCY_THREADS;
     run.n_rounds = MSC_LATENCY_ROUNDS;
@@ -211,7 +229,7 @@ enum msc_status msc_latency_table_measure(struct msc_latency_table *out,
     if (!is_there) {
         MSC_TRY(msc_latency__profile_own(profiles, &source, &plans, job, arena));
     }
-    for (int plan = 0; plan < MSC_LATENCY_PLANS; plan++) {
+    for (int plan = 0; plan < plans.n; plan++) {
         MSC_TRY(msc_profile_attribute(&times[plan], net->graph, &profiles[plan], arena));
     }
     MSC_TRY_OUT(msc_latency__fit(&text, &source, &plans, times, job, arena));

@@ -12,6 +12,15 @@ struct finder {
     struct msc_arena *arena;
 };
 
+const struct msc_quant *msc_latency_fixed_quant(const struct msc_site *site,
+                                                const struct msc_edit *const fixed[]) {
+    const struct msc_edit *edit = NULL; // a dynamic quantisation does not apply to all slots
+    for (int32_t k = 0; k < site->n_slots && !edit; k++) {
+        edit = fixed[site->slots[k]];
+    }
+    return msc_edit_quant(edit);
+}
+
 // ---- Sets of sites ----------------------------------------------------------------------------
 
 // Adds a site to a condition. MSC_NO_ID makes the condition never true, because an operand without
@@ -141,6 +150,14 @@ static enum msc_status need_outputs(struct finder *f, const struct msc_joint *j)
     return MSC_OK;
 }
 
+// Whether the first joint of its group computes with a dynamic activation if its sites say so.
+static bool can_be_dynamic(const struct finder *f, const struct msc_joint *j) {
+    int32_t slot = msc_sites_find_slot(f->sites, j->id, 0);
+    int32_t site = slot == MSC_NO_ID ? MSC_NO_ID : f->net->site_of_slot[slot];
+    return f->net->group_of[j->id] == j->id && site != MSC_NO_ID &&
+           f->sites->slots[slot].takes_dynamic && f->sites->sites[site].takes_dynamic;
+}
+
 // ---- Writers and readers of sites -------------------------------------------------------------
 
 // Whether the joint only moves elements, and reads them from the site.
@@ -206,10 +223,11 @@ static enum msc_status allocate(struct finder *f) {
     net->site_of_tensor = msc_arena_array(f->arena, n_tensors, sizeof(int32_t));
     net->made = msc_arena_array(f->arena, n_sites, sizeof(net->made[0]));
     net->read = msc_arena_array(f->arena, n_sites, sizeof(net->read[0]));
+    net->takes_dynamic = msc_arena_array(f->arena, n_joints, sizeof(bool));
     net->maker = msc_arena_array(f->arena, n_sites, sizeof(int32_t));
     net->reader = msc_arena_array(f->arena, n_sites, sizeof(int32_t));
     bool has_room = net->group_of && net->needed && net->site_of_slot && net->site_of_tensor &&
-                    net->made && net->read && net->maker && net->reader;
+                    net->made && net->read && net->takes_dynamic && net->maker && net->reader;
     for (size_t i = 0; has_room && i < n_slots; i++) {
         net->site_of_slot[i] = MSC_NO_ID;
     }
@@ -249,6 +267,7 @@ enum msc_status msc_latency_network_find(struct msc_latency_network *out, const 
     }
     for (int32_t i = 0; i < msc_graph_n_joints(f.g); i++) {
         MSC_TRY(need_outputs(&f, msc_graph_joint(f.g, i)));
+        out->takes_dynamic[i] = can_be_dynamic(&f, msc_graph_joint(f.g, i));
     }
     for (int32_t i = 0; i < sites->n_sites; i++) {
         MSC_TRY(find_neighbours(&f, i));

@@ -67,7 +67,7 @@ out:
     return status;
 }
 
-static enum msc_status own_open(struct own *o, const struct msc_latency_job *job,
+static enum msc_status own_open(struct own *o, int n_plans, const struct msc_latency_job *job,
                                 const struct msc_target *target, const struct msc_step_timer *timer,
                                 struct msc_arena *arena) {
     const struct msc_graph *g = job->host->graph;
@@ -91,7 +91,7 @@ static enum msc_status own_open(struct own *o, const struct msc_latency_job *job
     o->plan = msc_evaluator_plan(o->evaluator, 0);
     o->n_kernels = (size_t)o->plan->n_steps + (size_t)o->plan->n_values;
     o->now = msc_arena_array(arena, o->n_kernels + 1, sizeof(double));
-    for (int p = 0; p < MSC_LATENCY_PLANS; p++) {
+    for (int p = 0; p < n_plans; p++) {
         o->least[p] = msc_arena_array(arena, o->n_kernels + 1, sizeof(double));
         MSC_TRY(MSC_ALLOCATED(o->least[p] && o->now));
     }
@@ -139,7 +139,7 @@ static enum msc_status own_round(struct own *o, const struct msc_latency_plans *
 static enum msc_status own_measure(struct own *o, const struct msc_latency_plans *p,
                                    const struct msc_cancel *cancel) {
     int64_t n_runs[MSC_LATENCY_PLANS];
-    for (int plan = 0; plan < MSC_LATENCY_PLANS; plan++) {
+    for (int plan = 0; plan < p->n; plan++) {
         double us = 0;
         MSC_TRY(own_run(o, p->edits[plan], &us)); // warm-up, in which weights are packed
         MSC_TRY(own_run(o, p->edits[plan], &us));
@@ -147,7 +147,7 @@ static enum msc_status own_measure(struct own *o, const struct msc_latency_plans
         n_runs[plan] = n < 1 ? 1 : n > MSC_LATENCY_MAX_RUNS ? MSC_LATENCY_MAX_RUNS : (int64_t)n;
     }
     for (int round = 0; round < MSC_LATENCY_ROUNDS; round++) {
-        for (int plan = 0; plan < MSC_LATENCY_PLANS; plan++) {
+        for (int plan = 0; plan < p->n; plan++) {
             MSC_TRY(own_round(o, p, plan, n_runs[plan]));
             msc_cancel_beat(cancel);
         }
@@ -208,9 +208,9 @@ enum msc_status msc_latency__profile_own(struct msc_profile profiles[],
     struct own o = {.plan = NULL};
     const struct msc_step_timer timer = {.ran = own_ran, .payload = &o};
     enum msc_status status = MSC_OK;
-    MSC_TRY_OUT(own_open(&o, job, p->net->sites->scheme.target, &timer, arena));
+    MSC_TRY_OUT(own_open(&o, p->n, job, p->net->sites->scheme.target, &timer, arena));
     MSC_TRY_OUT(own_measure(&o, p, job->host->cancel));
-    for (int plan = 0; plan < MSC_LATENCY_PLANS; plan++) {
+    for (int plan = 0; plan < p->n; plan++) {
         MSC_TRY_OUT(own_list(&profiles[plan], &o, plan, arena));
     }
     source->runtime = "mscgym's cpu kernels";

@@ -48,6 +48,8 @@ static const struct rate of_integers[] = {
     [WORK_RECURRENT] = {700, 1 / 23.0, 0.1, 0},
 };
 static const struct rate of_quantising = {1000, 0, 0.25, 0}, of_dequantising = {1500, 0, 0.3, 0};
+// A product that quantises its activation dynamically, and finding the scale of an activation.
+static const struct rate of_dynamic = {2000, 1 / 150.0, 0.1, 0}, of_finding = {500, 0, 0.25, 0};
 
 // Float convolutions compute this many channels at once; missing channels are padded.
 enum { CHANNELS_AT_ONCE = 16 };
@@ -178,9 +180,13 @@ static double taps_of(const struct msc_quantize_predictor *p, const struct msc_j
     return window > 1 ? window * elements_of(p, j->outputs[0]) / channels : 0;
 }
 
-// Predicts a joint's time in floats and, if the target supports that, in integers.
-static void predict_joint(double *float_us, double *integer_us,
-                          const struct msc_quantize_predictor *p, const struct msc_joint *j) {
+// A joint's time in floats, in integers if the target supports that, and with a dynamic activation.
+struct joint_times {
+    double float_us, integer_us, dynamic_us;
+};
+
+static struct joint_times predict_joint(const struct msc_quantize_predictor *p,
+                                        const struct msc_joint *j) {
     enum work work = work_of(j);
     enum msc_target_role role = msc_target_role(p->target, p->plan->graph, j);
     double products = msc_joint_macs(p->plan->graph, j) / p->n_samples, elements = 0, fill = 1;
@@ -192,11 +198,14 @@ static void predict_joint(double *float_us, double *integer_us,
         elements += elements_of(p, j->outputs[i]);
     }
     bool is_free = work == WORK_NONE || is_fused(p, j);
-    *float_us = is_free ? 0 : cost_us(&of_floats[work], products * fill, elements, 0);
-    *integer_us = role == MSC_TARGET_FLOAT ? *float_us
-                  : role == MSC_TARGET_SATURATES || work == WORK_NONE
-                      ? 0
-                      : cost_us(&of_integers[work], products, elements, taps);
+    struct joint_times t = {0};
+    t.float_us = is_free ? 0 : cost_us(&of_floats[work], products * fill, elements, 0);
+    t.integer_us = role == MSC_TARGET_FLOAT ? t.float_us
+                   : role == MSC_TARGET_SATURATES || work == WORK_NONE
+                       ? 0
+                       : cost_us(&of_integers[work], products, elements, taps);
+    t.dynamic_us = work == WORK_MATRIX ? cost_us(&of_dynamic, products, elements, 0) : t.float_us;
+    return t;
 }
 
 // ---- The table ----------------------------------------------------------------------------------
@@ -211,15 +220,18 @@ static enum msc_status fill_table(struct msc_quantize_predictor *p) {
     t->integer_us = msc_arena_array(arena, n_joints, sizeof(double));
     t->quantize_us = msc_arena_array(arena, n_sites, sizeof(double));
     t->dequantize_us = msc_arena_array(arena, n_sites, sizeof(double));
-    MSC_TRY(MSC_ALLOCATED(t->float_us && t->integer_us && t->quantize_us && t->dequantize_us));
+    t->dynamic_us = msc_arena_array(arena, n_joints, sizeof(double));
+    t->find_us = msc_arena_array(arena, n_sites, sizeof(double));
+    MSC_TRY(MSC_ALLOCATED(t->float_us && t->integer_us && t->quantize_us && t->dequantize_us &&
+                          t->dynamic_us && t->find_us));
     for (int32_t i = 0; i < msc_graph_n_joints(g); i++) {
         // The plan's graph has the same joints with bound lengths, found by name.
         int32_t bound = msc_graph_find_joint(p->plan->graph, msc_graph_joint(g, i)->name);
         if (bound != MSC_NO_ID) {
-            double as_float, as_integer;
-            predict_joint(&as_float, &as_integer, p, msc_graph_joint(p->plan->graph, bound));
-            t->float_us[p->net.group_of[i]] += as_float;
-            t->integer_us[p->net.group_of[i]] += as_integer;
+            struct joint_times one = predict_joint(p, msc_graph_joint(p->plan->graph, bound));
+            t->float_us[p->net.group_of[i]] += one.float_us;
+            t->integer_us[p->net.group_of[i]] += one.integer_us;
+            t->dynamic_us[p->net.group_of[i]] += one.dynamic_us;
         }
     }
     for (int32_t i = 0; i < p->net.sites->n_sites; i++) {
@@ -228,6 +240,7 @@ static enum msc_status fill_table(struct msc_quantize_predictor *p) {
             double n = elements_of(p, msc_quantize_bound_slot(p->plan, s->slots[0])->tensor);
             t->quantize_us[i] = cost_us(&of_quantising, 0, n, 0);
             t->dequantize_us[i] = cost_us(&of_dequantising, 0, n, 0);
+            t->find_us[i] = cost_us(&of_finding, 0, n, 0);
         }
     }
     return MSC_OK;
@@ -241,15 +254,10 @@ static const struct msc_quant *quant_of(const struct msc_quantize_predictor *p,
     const struct msc_quantize_space *s = &p->z->space;
     int32_t task = s->task_of_site[site];
     if (task == MSC_NO_ID) {
-        const struct msc_edit *fixed = p->z->fixed[p->net.sites->sites[site].slots[0]];
-        return fixed ? msc_edit_quant(fixed) : NULL;
+        return msc_latency_fixed_quant(&p->net.sites->sites[site], p->z->fixed);
     }
     return msc_quantizer_quant(p->z->quantizer, site,
                                (int32_t)s->choices_of_task[task][point[task]]);
-}
-
-static bool is_bytes(const struct msc_quant *q) {
-    return q && q->type == MSC_DTYPE_NONE && q->bits <= 8 && q->group_size == 0;
 }
 
 // Whether all sites of the condition are bytes. Without a point, nothing is quantised.
@@ -257,7 +265,20 @@ static bool predict_holds(const struct msc_quantize_predictor *p, const struct m
                           const uint32_t point[]) {
     bool all = point && !set->is_never;
     for (int32_t i = 0; all && i < set->n; i++) {
-        all = is_bytes(quant_of(p, point, set->sites[i]));
+        all = msc_latency_is_bytes(quant_of(p, point, set->sites[i]));
+    }
+    return all;
+}
+
+// Whether a group computes with a dynamic activation.
+static bool is_dynamic(const struct msc_quantize_predictor *p, int32_t group,
+                       const uint32_t point[]) {
+    const struct msc_site_set *set = &p->net.needed[group];
+    bool all = point && p->net.takes_dynamic[group] && !set->is_never;
+    for (int32_t i = 0; all && i < set->n; i++) {
+        const struct msc_quant *q = quant_of(p, point, set->sites[i]);
+        bool is_weight = p->net.sites->sites[set->sites[i]].kind == MSC_SITE_WEIGHT;
+        all = is_weight ? msc_latency_is_bytes(q) : q && q->is_dynamic;
     }
     return all;
 }
@@ -268,14 +289,18 @@ double msc_quantize_predict_us(const struct msc_quantize_predictor *p, const uin
     for (int32_t i = 0; i < msc_graph_n_joints(p->net.graph); i++) {
         if (p->net.group_of[i] == i) {
             bool is_integer = predict_holds(p, &p->net.needed[i], point);
-            sum += is_integer ? t->integer_us[i] : t->float_us[i];
+            sum += is_integer                ? t->integer_us[i]
+                   : is_dynamic(p, i, point) ? t->dynamic_us[i]
+                                             : t->float_us[i];
         }
     }
     for (int32_t i = 0; point && i < p->net.sites->n_sites; i++) {
         const struct msc_quant *q =
             p->net.sites->sites[i].kind == MSC_SITE_ACTIVATION ? quant_of(p, point, i) : NULL;
-        if (q) {
-            bool is_byte = is_bytes(q);
+        if (q && q->is_dynamic) {
+            sum += t->find_us[i];
+        } else if (q) {
+            bool is_byte = msc_latency_is_bytes(q);
             sum += is_byte && predict_holds(p, &p->net.made[i], point) ? 0 : t->quantize_us[i];
             sum += is_byte && predict_holds(p, &p->net.read[i], point) ? 0 : t->dequantize_us[i];
         }

@@ -128,8 +128,9 @@ static enum msc_status edit_activation(const char **out, struct msc_onnx_export 
         return msc_onnx__quantize_bytes(out, e, tensor, edit);
     }
     for (; edit != NULL; edit = edit->next) {
-        MSC_TRY(edit->kind == MSC_EDIT_KEEP_CHANNELS
-                    ? mask_activation(out, e, tensor, &edit->mask)
+        MSC_TRY(edit->kind == MSC_EDIT_KEEP_CHANNELS ? mask_activation(out, e, tensor, &edit->mask)
+                : edit->quant.is_dynamic
+                    ? msc_onnx__quantize_dynamically(out, e, tensor)
                     : msc_onnx__quantize_activation(out, e, tensor, &edit->quant));
     }
     return MSC_OK;

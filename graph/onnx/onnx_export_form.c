@@ -139,6 +139,8 @@ static enum msc_status form_product(bool *is_written, struct msc_onnx_joint *j) 
 }
 
 static const form_fn forms[MSC_OP_COUNT] = {
+    [MSC_OP_LINEAR] = msc_onnx__form_dynamic,
+    [MSC_OP_LINEAR_BIAS] = msc_onnx__form_dynamic,
     [MSC_OP_ADD] = form_number,
     [MSC_OP_MULTIPLY] = form_product,
     [MSC_OP_SUBTRACT] = form_limit,
@@ -190,7 +192,8 @@ enum msc_status msc_onnx__find_unread(struct msc_onnx_export *e) {
 // Forms compute in float32. A joint of another float type has a form only if the form computes
 // nothing: it drops a joint of a tail, replaces a Relu or reads a shape.
 static form_fn find_form(const struct msc_onnx_joint *j) {
-    form_fn form = msc_onnx__has_forms(j->e) ? forms[j->joint->op] : NULL;
+    form_fn form = forms[j->joint->op];
+    form = msc_onnx__has_forms(j->e) || form == msc_onnx__form_dynamic ? form : NULL;
     bool is_any_type = form == form_limit || form == form_relu || form == form_shape;
     return !msc_onnx__is_narrow(j->e) || is_any_type     ? form
            : form == form_number || form == form_product ? form_limit
@@ -281,10 +284,20 @@ enum msc_status msc_onnx__drop_initializers(struct msc_onnx_export *e) {
     return status;
 }
 
+static bool has_dynamic(const struct msc_onnx_export *e) {
+    for (size_t i = 0; i < e->n_nodes; i++) {
+        if (e->options->slot_edits != NULL &&
+            strcmp(e->nodes[i]->op_type, "DynamicQuantizeLinear") == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 enum msc_status msc_onnx__drop_unread_pairs(struct msc_onnx_export *e) {
     struct msc_graph_names read = {0};
     size_t n = 0;
-    if (!msc_onnx__has_forms(e)) {
+    if (!msc_onnx__has_forms(e) && !has_dynamic(e)) {
         return MSC_OK;
     }
     enum msc_status status = note_inputs(&read, e->nodes, e->n_nodes);

@@ -3,6 +3,8 @@
 // compute the same result as its form, but such a runtime does not match them, or matches a slower
 // or less exact kernel. Models for other targets, and models without edits, have no forms.
 //
+// The form of a dynamic product needs no fusing, so models for any target have it.
+//
 // A pair is a QuantizeLinear and the DequantizeLinear after it. A tail (graph/tail.h) is a chain of
 // scalings, shifts and clips after a joint; if a pair follows, the joint and the pair do its work.
 //
@@ -17,6 +19,7 @@
 //                              with a saturated factor
 //     form_move.c              a channel shuffle as one Gather, padding of bytes, images resized in
 //                              the model's layout
+//     form_dynamic.c           products of an activation that is quantised dynamically
 //     moved.c                  moves of integers, for targets that need no pairs around moves
 //     blocks.c                 4-bit weights in groups that multiply float activations
 //     form.c                   shields: nodes without effect that keep the runtime from matching a
@@ -60,7 +63,8 @@ bool msc_onnx__resizes_image(const struct msc_onnx_joint *j);
 bool msc_onnx__shrinks_by_cubes(const struct msc_onnx_joint *j);
 enum msc_status msc_onnx__keep_layout(struct msc_onnx_joint *j);
 
-// True if the edit is only a quantisation to 8-bit integers without groups; false for NULL.
+// True if the edit is only a quantisation to 8-bit integers without groups, whose scales are known;
+// false for NULL.
 bool msc_onnx__is_byte(const struct msc_edit *edit);
 // The edit of a slot, or NULL.
 const struct msc_edit *msc_onnx__edit_at(const struct msc_onnx_export *e, int32_t joint,
@@ -75,6 +79,13 @@ const struct msc_edit *msc_onnx__byte_edit_of(const struct msc_onnx_export *e, i
 enum msc_target_role msc_onnx__role_of(const struct msc_onnx_export *e, const struct msc_joint *j);
 // True if the target computes the joint in integer arithmetic under the export's edits.
 bool msc_onnx__computes_integers(const struct msc_onnx_export *e, const struct msc_joint *j);
+// True if the joint multiplies an activation that is quantised dynamically by a weight of bytes.
+bool msc_onnx__is_dynamic_product(const struct msc_onnx_export *e, const struct msc_joint *j);
+// Replaces *value, which holds the tensor, by its dynamically quantised value.
+enum msc_status msc_onnx__quantize_dynamically(const char **value, struct msc_onnx_export *e,
+                                               int32_t tensor);
+// True if the joint takes rows of a table that is stored as integers, which products may read, too.
+bool msc_onnx__takes_integers(const struct msc_onnx_export *e, const struct msc_joint *j);
 // True if a float consumer reads the constant, so that it should become float at load.
 bool msc_onnx__is_folded(const struct msc_onnx_export *e, int32_t constant);
 // Finds the tail (graph/tail.h) that ends in the tensor, if the pair after the tensor replaces the
@@ -162,6 +173,7 @@ enum msc_status msc_onnx__scale_integers(const char **value, struct msc_onnx_exp
                                          const char *base, const struct msc_onnx_factors *factors);
 
 // Writers of forms. Each leaves *is_written false if its form does not apply.
+enum msc_status msc_onnx__form_dynamic(bool *is_written, struct msc_onnx_joint *j);
 enum msc_status msc_onnx__form_take(bool *is_written, struct msc_onnx_joint *j);
 enum msc_status msc_onnx__form_hard_sigmoid(bool *is_written, struct msc_onnx_joint *j);
 enum msc_status msc_onnx__form_hard_swish(bool *is_written, struct msc_onnx_joint *j);

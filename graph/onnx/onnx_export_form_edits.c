@@ -25,7 +25,7 @@ const struct msc_edit *msc_onnx__edit_at(const struct msc_onnx_export *e, int32_
 bool msc_onnx__is_byte(const struct msc_edit *edit) {
     return edit != NULL && edit->kind == MSC_EDIT_QUANTIZE && edit->next == NULL &&
            edit->quant.type == MSC_DTYPE_NONE && edit->quant.bits <= 8 &&
-           edit->quant.group_size == 0;
+           edit->quant.group_size == 0 && !edit->quant.is_dynamic;
 }
 
 const struct msc_edit *msc_onnx__byte_edit(const struct msc_onnx_export *e, int32_t joint,
@@ -106,9 +106,15 @@ bool msc_onnx__is_folded(const struct msc_onnx_export *e, int32_t constant) {
     const struct msc_sites *sites = e->options->sites;
     for (int32_t i = 0; msc_onnx__has_forms(e) && i < sites->n_slots; i++) {
         const struct msc_slot *slot = &sites->slots[i];
-        if (slot->tensor == constant && slot->joint != MSC_NO_ID &&
-            (!msc_onnx__computes_integers(e, msc_graph_joint(e->graph, slot->joint)) ||
-             adds_floats(e->graph, slot))) {
+        if (slot->tensor != constant || slot->joint == MSC_NO_ID) {
+            continue;
+        }
+        const struct msc_joint *j = msc_graph_joint(e->graph, slot->joint);
+        bool is_dynamic = slot->kind == MSC_SITE_WEIGHT && msc_onnx__is_dynamic_product(e, j);
+        if (msc_onnx__takes_integers(e, j)) {
+            continue;
+        }
+        if ((!msc_onnx__computes_integers(e, j) && !is_dynamic) || adds_floats(e->graph, slot)) {
             return true;
         }
     }

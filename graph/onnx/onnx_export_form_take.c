@@ -56,6 +56,13 @@ static bool describe_table(struct table *out, const struct msc_onnx_export *e,
            (!out->is_by_row || out->axis == edit->quant.axis);
 }
 
+// Targets that store bytes without a sign would store the integers of a product a second time.
+bool msc_onnx__takes_integers(const struct msc_onnx_export *e, const struct msc_joint *j) {
+    struct table table;
+    return msc_onnx__has_forms(e) && j->op == MSC_OP_TAKE &&
+           !e->options->sites->scheme.target->stores_unsigned && describe_table(&table, e, j);
+}
+
 // Takes rows as integers and converts only the rows taken to floats.
 enum msc_status msc_onnx__form_take(bool *is_written, struct msc_onnx_joint *j) {
     struct msc_onnx_export *e = j->e;

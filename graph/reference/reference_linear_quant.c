@@ -80,25 +80,20 @@ enum msc_status msc_reference__dequantize(const struct msc_reference_call *call)
     return MSC_OK;
 }
 
-// Quantises to uint8. The range is from the smallest to the largest element, extended to include 0.
+// Quantises to uint8 with a scale that follows from the elements (graph/quant.h).
 enum msc_status msc_reference__dynamic_quantize(const struct msc_reference_call *call) {
     const struct msc_view *x = &call->operands[0];
     int64_t n = msc_view_n_elements(x);
-    float least = 0, greatest = 0;
-    for (int64_t i = 0; i < n; i++) {
-        float value = ((const float *)x->data)[i];
-        least = value < least ? value : least;
-        greatest = value > greatest ? value : greatest;
-    }
-    struct numbers q = {.format = {.high = 255},
-                        .scale = greatest > least ? (greatest - least) / 255 : 1};
-    q.zero = (float)msc_quantize_number(&q.format, -least, q.scale, 0);
+    int32_t zero_point;
+    struct numbers q = {.format = {.high = 255}};
+    msc_quant_find_dynamic(&q.scale, &zero_point, x->data, n);
+    q.zero = (float)zero_point;
     quantize_run(&call->outputs[0], x, 0, n, &q);
     if (call->n_outputs > 1) {
         msc_reference__set_double_at(&call->outputs[1], 0, (double)q.scale);
     }
     if (call->n_outputs > 2) {
-        msc_reference__set_i64_at(&call->outputs[2], 0, (int64_t)q.zero);
+        msc_reference__set_i64_at(&call->outputs[2], 0, zero_point);
     }
     return MSC_OK;
 }

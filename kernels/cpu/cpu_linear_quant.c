@@ -157,47 +157,18 @@ static void dequantize(const struct kernel *k, float *out, const char *codes) {
     }
 }
 
-enum { LANES = 32 };
-
-// The range of the elements, extended to contain 0. NaN is ignored.
-MSC_SIMD static void cpu_linear_quant_find_range(float *least, float *greatest, const float x[],
-                                                 int64_t n) {
-    float low[LANES] = {0}, high[LANES] = {0};
-    int64_t whole = n / LANES * LANES;
-    for (int64_t i = 0; i < whole; i += LANES) {
-        for (int64_t k = 0; k < LANES; k++) {
-            low[k] = x[i + k] < low[k] ? x[i + k] : low[k];
-            high[k] = x[i + k] > high[k] ? x[i + k] : high[k];
-        }
-    }
-    for (int64_t i = whole; i < n; i++) {
-        low[0] = x[i] < low[0] ? x[i] : low[0];
-        high[0] = x[i] > high[0] ? x[i] : high[0];
-    }
-    *least = *greatest = 0;
-    for (int64_t k = 0; k < LANES; k++) {
-        *least = low[k] < *least ? low[k] : *least;
-        *greatest = high[k] > *greatest ? high[k] : *greatest;
-    }
-}
-
 static void quantize_dynamically(const struct kernel *k, const struct msc_call *call) {
-    static const int32_t none;
     const float *x = call->inputs[0].data;
-    float least, greatest;
-    uint8_t code;
-    cpu_linear_quant_find_range(&least, &greatest, x, k->inner);
-    float scale = greatest > least ? (greatest - least) / 255 : 1, below = -least;
-    struct msc_quant q = msc_cpu_byte_quant(MSC_DTYPE_U8, &scale, &none);
-    cpu_linear_quant_quantize_run(&code, &below, 1, &q);
-    int32_t zero = code;
-    q.zero_points = &zero;
+    float scale;
+    int32_t zero;
+    msc_quant_find_dynamic(&scale, &zero, x, k->inner);
+    struct msc_quant q = msc_cpu_byte_quant(MSC_DTYPE_U8, &scale, &zero);
     cpu_linear_quant_quantize_run(call->outputs[0].data, x, k->inner, &q);
     if (k->n_outputs > 1) {
         *(float *)call->outputs[1].data = scale;
     }
     if (k->n_outputs > 2) {
-        *(uint8_t *)call->outputs[2].data = code;
+        *(uint8_t *)call->outputs[2].data = (uint8_t)zero;
     }
 }
 

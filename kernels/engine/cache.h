@@ -26,6 +26,12 @@ struct msc_entry {
     const struct msc_step *step;     // step that `weights` belong to
     void *weights;                   // packed weights, or NULL
     size_t weights_bytes;
+    // Of a dynamic quantisation (graph/quant.h): the quantisation of the output, with the scale and
+    // zero point that were found. They are here and not in the output because backends read the
+    // parameters of a quantisation on the host.
+    struct msc_quant found;
+    float found_scale;
+    int32_t found_zero;
     int32_t n_outputs;
     struct msc_output {
         void *data;

@@ -133,7 +133,7 @@ static const struct msc_quant *moved_quant(const struct msc_numbering *num,
     const struct msc_quant *quant = NULL;
     for (int32_t i = 0; i < s->n_inputs; i++) {
         const struct msc_quant *other = msc_numbering_integers(num, inputs[i]);
-        if (!other || msc_quant_is_by_channel(other) ||
+        if (!other || other->is_dynamic || msc_quant_is_by_channel(other) ||
             (quant && !msc_hash_equal(other->hash, quant->hash))) {
             return NULL;
         }
@@ -145,7 +145,7 @@ static const struct msc_quant *moved_quant(const struct msc_numbering *num,
 static bool is_data_movement(const struct msc_numbering *num, const struct msc_quant *edit,
                              uint64_t noise_seed, struct msc_value_number number) {
     const struct msc_expr *expr = &num->exprs[number.expr];
-    if (expr->kind != MSC_EXPR_STEP || expr->edit || noise_seed != 0 ||
+    if (expr->kind != MSC_EXPR_STEP || expr->edit || noise_seed != 0 || edit->is_dynamic ||
         !msc_quant_is_integer(edit) || msc_quant_is_by_channel(edit)) {
         return false;
     }
@@ -165,7 +165,7 @@ static enum msc_status number_under_quant(struct msc_numbering *num, int32_t val
                                           const struct msc_quant *edit, uint64_t noise_seed,
                                           int n_moves, struct msc_value_number *number) {
     const struct msc_quant *before = num->exprs[number->expr].edit;
-    bool is_one = !msc_quant_is_by_channel(edit);
+    bool is_one = !msc_quant_is_by_channel(edit) && !edit->is_dynamic;
     if (is_one && before && msc_hash_equal(before->hash, edit->hash)) {
         return MSC_OK;
     }

@@ -11,7 +11,8 @@
 // inputs are quantised in the same way instead, and the step moves their bytes. The steps that make
 // those inputs can then write the integers directly. A step also moves bytes if all its inputs
 // already have one common quantisation. A value that is to be quantised twice in the same way is
-// quantised once.
+// quantised once. Neither applies to a dynamic quantisation, whose scale follows from the value
+// itself.
 //
 // If a model quantises values itself, with QuantizeLinear and DequantizeLinear, the output of the
 // latter is numbered as the quantised value. So steps read and write integers as they do if a trial

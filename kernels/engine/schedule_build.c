@@ -172,7 +172,7 @@ static enum msc_status build_trial(struct msc_schedule *s, int32_t plan, size_t 
 static bool can_fuse(const struct msc_schedule *s, const struct msc_node *user) {
     const struct msc_expr *expr = user->expr == MSC_NO_ID ? NULL : msc_schedule__expr(s, user);
     return expr && expr->kind == MSC_EXPR_QUANTIZE && expr->noise_seed == 0 &&
-           !msc_quant_is_by_channel(expr->edit);
+           !msc_quant_is_by_channel(expr->edit) && !expr->edit->is_dynamic;
 }
 
 static void fuse_users(struct msc_schedule *s, struct msc_node *node) {

@@ -210,6 +210,7 @@ static inline struct msc_view msc_schedule__view(const struct msc_schedule *s,
     const struct msc_entry *entry = msc_schedule__node(s, node, number.expr)->entry;
     struct msc_view v = msc_plan_view(p->plan, value, entry->outputs[number.output].data);
     v.quant = msc_numbering_integers(&p->numbering, number);
+    v.quant = v.quant && v.quant->is_dynamic ? &entry->found : v.quant;
     v.dtype = v.quant ? msc_quant_dtype(v.quant) : v.dtype;
     return v;
 }

@@ -74,11 +74,24 @@ static enum msc_status quantize_pieces(struct msc_backend *b, struct msc_rng *rn
     return status;
 }
 
+// Stores in the entry how a dynamic quantisation quantises these elements.
+static const struct msc_quant *find_dynamic(struct msc_entry *entry, const struct msc_quant *edit,
+                                            const float x[], int64_t n) {
+    msc_quant_find_dynamic(&entry->found_scale, &entry->found_zero, x, n);
+    entry->found = *edit;
+    entry->found.is_dynamic = false;
+    entry->found.scales = &entry->found_scale;
+    entry->found.zero_points = &entry->found_zero;
+    msc_quant_seal(&entry->found);
+    return &entry->found;
+}
+
 // Quantises a copy of the whole tensor in host memory. Needed if the tensor is in a device's memory
-// (the copy is downloaded, then uploaded) or has one scale per channel.
+// (the copy is downloaded, then uploaded), has one scale per channel, or is perturbed before its
+// range is found.
 static enum msc_status quantize_copy(struct msc_backend *b, struct msc_rng *rng, struct msc_view in,
-                                     const struct msc_view *out, const struct msc_quant *edit,
-                                     int thread) {
+                                     struct msc_view out, const struct msc_quant *edit,
+                                     struct msc_entry *entry, int thread) {
     const struct msc_backend_def *def = b->def;
     const struct msc_view from = in;
     int64_t n = msc_view_n_elements(&from);
@@ -93,9 +106,12 @@ static enum msc_status quantize_copy(struct msc_backend *b, struct msc_rng *rng,
     if (rng) {
         perturb_elements(host, n, rng);
     }
+    if (edit->is_dynamic) {
+        out.quant = edit = find_dynamic(entry, edit, host, n);
+    }
     MSC_TRY_OUT(def->upload(b, copy, host, n_bytes));
     make_float(&in, copy);
-    status = def->quantize(b, &in, out, edit, thread);
+    status = def->quantize(b, &in, &out, edit, thread);
 out:
     if (copy) {
         def->release_memory(b, copy, n_bytes);
@@ -112,14 +128,19 @@ enum msc_status msc_schedule__quantize(struct msc_schedule *s, const struct msc_
     struct msc_view in = msc_schedule__view(s, node, expr->index, msc_schedule__input(s, node, 0));
     struct msc_view out = msc_schedule__quantized_view(msc_schedule__plan(s, node), expr->index,
                                                        expr->edit, node->entry->outputs[0].data);
+    bool is_host = b->def->memory_is_host, is_dynamic = expr->edit->is_dynamic;
     // Backends quantise only float32.
-    if (!expr->noise_seed && !in.quant) {
+    if (!expr->noise_seed && !in.quant && !is_dynamic) {
         return b->def->quantize(b, &in, &out, expr->edit, thread);
+    }
+    if (!expr->noise_seed && !in.quant && is_host) {
+        out.quant = find_dynamic(node->entry, expr->edit, in.data, msc_view_n_elements(&in));
+        return b->def->quantize(b, &in, &out, out.quant, thread);
     }
     struct msc_rng rng;
     seed_noise(&rng, expr, node->batch);
     struct msc_rng *noise = expr->noise_seed ? &rng : NULL;
-    bool in_pieces = b->def->memory_is_host && !msc_quant_is_by_channel(expr->edit);
+    bool in_pieces = is_host && !is_dynamic && !msc_quant_is_by_channel(expr->edit);
     return in_pieces ? quantize_pieces(b, noise, in, out, expr->edit, thread)
-                     : quantize_copy(b, noise, in, &out, expr->edit, thread);
+                     : quantize_copy(b, noise, in, out, expr->edit, node->entry, thread);
 }

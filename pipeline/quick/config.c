@@ -4,6 +4,7 @@
 #include "base/json.h"
 #include "base/str.h"
 #include "env/api/drop.h"
+#include "graph/target.h"
 
 #include <math.h>
 #include <string.h>
@@ -73,11 +74,28 @@ static enum msc_status add_bound(cJSON *env, double most) {
     return msc_json_add_number(bounds, "accuracy" MSC_DROP_SUFFIX, most);
 }
 
+// Adds the choice of dynamic activations, as the last one.
+static enum msc_status add_dynamic(cJSON *choices) {
+    cJSON *choice = cJSON_CreateObject();
+    MSC_TRY(msc_json_push(choices, choice));
+    MSC_TRY(msc_json_add_number(choice, "bits", 8));
+    return msc_json_add_bool(choice, "dynamic", true);
+}
+
+bool msc_quick__tries_dynamic(const struct msc_quick_options *o,
+                              const struct msc_quick_effort *effort) {
+    const struct msc_target *target = o->target ? msc_target_find(o->target) : NULL;
+    return effort->tries_dynamic &&
+           (!o->target || (target && msc_target_takes_dynamic(target, MSC_OP_LINEAR)));
+}
+
 static enum msc_status add_env(cJSON *entry, const struct msc_quick_options *o,
                                const struct msc_quick_effort *effort) {
     cJSON *env = cJSON_CreateObject();
     MSC_TRY(msc_json_add(entry, "env", env));
-    MSC_TRY(msc_json_add(env, "choices", cJSON_Parse(effort->choices)));
+    cJSON *choices = cJSON_Parse(effort->choices);
+    MSC_TRY(msc_json_add(env, "choices", choices));
+    MSC_TRY(msc_quick__tries_dynamic(o, effort) ? add_dynamic(choices) : MSC_OK);
     MSC_TRY(effort->moments ? msc_json_add(env, "moments", cJSON_Parse(effort->moments)) : MSC_OK);
     MSC_TRY(o->sites ? msc_json_add_text(env, "sites", o->sites) : MSC_OK);
     MSC_TRY(o->has_accuracy_drop ? add_bound(env, o->accuracy_drop) : MSC_OK);

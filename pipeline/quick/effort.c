@@ -17,8 +17,8 @@
 #define ALL_STEPS                                                                                  \
     .choices = CHOICES, .of_float = 5, .plain_weights = 0, .plain_activations = 2,                 \
     .activations = {0, 2, 3}, .n_activations = 3, .weights = {0, 1, 4}, .n_weights = 3,            \
-    .n_gain_samples = 4, .leaves_float = true, .improves = true, .improved_ridge = 0.2,            \
-    .improved_rows = 4096, .improved_of_column = 64
+    .n_gain_samples = 4, .leaves_float = true, .tries_dynamic = true, .improves = true,            \
+    .improved_ridge = 0.2, .improved_rows = 4096, .improved_of_column = 64
 
 static const struct msc_quick_effort efforts[] = {
     {.name = "fast",

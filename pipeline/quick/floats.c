@@ -31,15 +31,20 @@ static void tell_gain(void *payload, size_t n_done, size_t n) {
     msc_quick__tell(payload, MSC_QUICK_GAINS, n_done, n);
 }
 
+enum msc_status msc_quick__measure_some(double losses[], struct msc_quick *q,
+                                        const uint32_t *const points[], size_t n, bool is_told) {
+    const struct msc_quantize_losses_of some = {.samples = MSC_QUANTIZE_CALIBRATION,
+                                                .n_most = q->effort->n_gain_samples,
+                                                .done = is_told ? tell_gain : NULL,
+                                                .payload = q};
+    return msc_quantize_measure_losses(losses, q->session.env, &some, points, n);
+}
+
 // Measures the best plan, and the same plan with each of the tasks float. A few samples are enough
 // to find the tensors that cause most of the loss. The plans are then compared on the held-back
 // samples.
 static enum msc_status measure_gains(struct msc_quick *q, struct gain gains[]) {
     const struct msc_space *space = msc_quick__space(q);
-    const struct msc_quantize_losses_of some = {.samples = MSC_QUANTIZE_CALIBRATION,
-                                                .n_most = q->effort->n_gain_samples,
-                                                .done = tell_gain,
-                                                .payload = q};
     size_t n = space->n_tasks + 1;
     struct msc_arena arena = {0};
     uint32_t *choices = msc_arena_array(&arena, n * n, sizeof choices[0]);
@@ -55,7 +60,7 @@ static enum msc_status measure_gains(struct msc_quick *q, struct gain gains[]) {
         points[i] = point;
     }
     if (status == MSC_OK) {
-        status = msc_quantize_measure_losses(losses, q->session.env, &some, points, n);
+        status = msc_quick__measure_some(losses, q, points, n, true);
     }
     for (size_t i = 1; status == MSC_OK && i < n; i++) {
         double value = losses[0] > 0.0 ? (losses[0] - losses[i]) / losses[0] : 0.0;
@@ -92,8 +97,8 @@ static bool is_affordable(const struct msc_quick *q, const uint32_t point[], boo
 static void add_floats(const struct msc_quick *q, struct msc_quick_plan *plan, size_t n,
                        const struct gain gains[], bool is_quick) {
     const struct msc_space *space = msc_quick__space(q);
-    for (size_t i = 0; i < space->n_tasks && plan->n_float < n && gains[i].value > LEAST_GAIN;
-         i++) {
+    for (size_t i = 0;
+         i < space->n_tasks && msc_quick__n_left(plan) < n && gains[i].value > LEAST_GAIN; i++) {
         uint32_t before = plan->choices[gains[i].task];
         set_float(q, plan->choices, gains[i].task);
         if (is_affordable(q, plan->choices, is_quick)) {
@@ -111,7 +116,7 @@ static enum msc_status add_plans(struct msc_quick *q, size_t most, const struct 
         struct msc_quick_plan *plan = NULL;
         MSC_TRY(msc_quick__begin_plan(&plan, q, &q->plans[0]));
         add_floats(q, plan, n, gains, is_quick);
-        if (plan->n_float < n) {
+        if (msc_quick__n_left(plan) < n) {
             break; // no other tensor gains enough and is affordable
         }
         q->n += !msc_quick__is_known(q, plan->choices);
@@ -127,6 +132,10 @@ size_t msc_quick__most_float(const struct msc_quick *q, size_t n_tasks) {
 enum msc_status msc_quick__leave_float(struct msc_quick *q) {
     size_t n_tasks = msc_quick__space(q)->n_tasks, most = msc_quick__most_float(q, n_tasks);
     bool is_asked = q->options->n_float >= 0;
+    if (is_asked) { // counts all float tensors
+        size_t beside = q->plans[0].n_float_beside;
+        most = most > beside ? most - beside : 0;
+    }
     if (most == 0) {
         return MSC_OK;
     }

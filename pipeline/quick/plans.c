@@ -27,6 +27,8 @@ enum msc_status msc_quick__begin_plan(struct msc_quick_plan **out, struct msc_qu
     *plan = (struct msc_quick_plan){.weights = like->weights,
                                     .activations = like->activations,
                                     .n_float = like->n_float,
+                                    .n_float_beside = like->n_float_beside,
+                                    .is_dynamic = like->is_dynamic,
                                     .loss = INFINITY,
                                     .ratio = like->ratio};
     plan->choices = msc_arena_array(&q->arena, n_tasks + 1, sizeof plan->choices[0]);
@@ -116,7 +118,8 @@ struct msc_quick_plan *msc_quick__find_plain(const struct msc_quick *q) {
 
 // The loss by which a plan is ranked: each doubling of the number of float tensors must pay off.
 static double rank_of(const struct msc_quick_plan *plan) {
-    double n_steps = plan->n_float > 0 ? 1.0 + log2((double)plan->n_float) : 0.0;
+    size_t n_left = msc_quick__n_left(plan);
+    double n_steps = n_left > 0 ? 1.0 + log2((double)n_left) : 0.0;
     return plan->loss / pow(1.0 - LEAST_STEP, n_steps);
 }
 

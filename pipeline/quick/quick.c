@@ -279,12 +279,19 @@ static enum msc_status check_backend(const struct msc_quick *q) {
 
 static enum msc_status run_quick(cJSON *report, struct msc_quick *q) {
     MSC_TRY(msc_quick__find_effort(&q->effort, q->options->effort));
+    q->dynamic = MSC_QUICK_NO_CHOICE;
     MSC_TRY(open_setup(q));
     MSC_TRY(claim_output(q));
     MSC_TRY(msc_setup_load(q->setup, MSC_SETUP_LOOK));
     MSC_TRY(msc_quick__check_names(q));
     msc_quick__tell(q, MSC_QUICK_PREPARE, 0, 0);
     MSC_TRY(msc_session_open(&q->session, q->setup, q->setup->first, MSC_SETUP_LOOK));
+    if (msc_quick__tries_dynamic(q->options, q->effort)) {
+        // baselines are the choices in their order
+        q->dynamic =
+            (size_t)cJSON_GetArraySize(msc_json_get(q->setup->config->entries[0].env, "choices")) -
+            1;
+    }
     q->news = (struct msc_news){.session = &q->session, .measured_s = NAN};
     MSC_TRY(msc_session_look_at_samples(&q->session));
     MSC_TRY(msc_quick__check_stop(q));

@@ -25,6 +25,7 @@ struct msc_quick_effort {
     size_t weights[MSC_QUICK_MOST_TRIES], n_weights;
     int64_t n_gain_samples;                  // for the loss that each tensor causes at 8 bits
     bool leaves_float;                       // even if no number of float tensors is asked for
+    bool tries_dynamic;                      // activations quantised dynamically
     bool improves;                           // weights of the best plan, by the stage `distill`
     double improved_ridge;                   // the only ridge that the stage tries
     int64_t improved_rows, improved_columns; // limits of the stage (env/quantize/distill.h)
@@ -35,8 +36,11 @@ struct msc_quick_effort {
 #define MSC_QUICK_MOST_PLANS 80
 
 struct msc_quick_plan {
-    size_t weights, activations;     // choices
-    size_t n_float;                  // tasks left float
+    size_t weights, activations; // choices
+    size_t n_float;              // tasks left float
+    // If activations are dynamic, those that cannot be may be float: their number, part of n_float.
+    size_t n_float_beside;
+    bool is_dynamic;                 // some activations are quantised dynamically
     bool is_quicker;                 // activations are float to save time (quicker.c)
     uint32_t *choices;               // [n_tasks] in the arena
     double loss;                     // loss on the held-back samples; +inf: unknown
@@ -61,6 +65,7 @@ struct msc_quick {
     struct msc_arena arena;
     const struct msc_quick_options *options;
     const struct msc_quick_effort *effort;
+    size_t dynamic; // choice of dynamic activations; MSC_QUICK_NO_CHOICE: it is not tried
     struct msc_setup *setup;
     struct msc_session session;
     struct msc_news news;          // without msc_news_begin: reports only measurements
@@ -83,6 +88,11 @@ static inline bool msc_quick__is_plain(const struct msc_quick *q,
            !plan->strategy;
 }
 
+// Number of tensors that a plan leaves float to lower the loss.
+static inline size_t msc_quick__n_left(const struct msc_quick_plan *plan) {
+    return plan->n_float - plan->n_float_beside;
+}
+
 static inline const struct msc_space *msc_quick__space(const struct msc_quick *q) {
     return msc_env_space(q->session.env);
 }
@@ -90,9 +100,25 @@ static inline const struct msc_space *msc_quick__space(const struct msc_quick *q
 // find.c: true if a task is of weights.
 bool msc_quick__is_weight(const struct msc_quick *q, size_t task);
 
+// dynamic.c: plans with activations that are quantised dynamically; nothing is added if the model
+// has no such activations, or the effort or the target does without them.
+// True if a task can be quantised dynamically.
+bool msc_quick__takes_dynamic(const struct msc_quick *q, size_t task);
+// Adds plans like the best one, in which the activations that can be are dynamic, and the others
+// are as in the best plan or float.
+enum msc_status msc_quick__add_dynamic(struct msc_quick *q);
+// Adds a plan like the best one in which some activations change between dynamic and static,
+// where that lowers the loss.
+enum msc_status msc_quick__mix_dynamic(struct msc_quick *q);
+
 // plans.c: the plan with plain weights and activations if it is not the best and has a loss, or
 // NULL.
 struct msc_quick_plan *msc_quick__find_plain(const struct msc_quick *q);
+
+// floats.c: losses of points on the few samples that are enough to rank tensors; points[0] is the
+// best plan. `is_told`: the progress is that of the stage GAINS.
+enum msc_status msc_quick__measure_some(double losses[], struct msc_quick *q,
+                                        const uint32_t *const points[], size_t n, bool is_told);
 
 // effort.c: the effort of a name, or the default one for NULL. MSC_E_INVALID: there is none.
 enum msc_status msc_quick__find_effort(const struct msc_quick_effort **out, const char *name);
@@ -103,6 +129,10 @@ enum msc_status msc_quick__make_config(struct msc_config **out,
                                        const struct msc_quick_options *options,
                                        const struct msc_quick_effort *effort);
 enum msc_status msc_quick__check_names(const struct msc_quick *q);
+// config.c: true if the configuration has a choice of dynamic activations, after those of the
+// effort: the effort tries them and the target takes them.
+bool msc_quick__tries_dynamic(const struct msc_quick_options *options,
+                              const struct msc_quick_effort *effort);
 
 // find.c: fills `plans`, the best first, with their losses.
 enum msc_status msc_quick__find_plans(struct msc_quick *q);

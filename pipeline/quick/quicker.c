@@ -68,7 +68,7 @@ static enum msc_status add_quicker(struct msc_quick *q, const uint32_t point[]) 
     MSC_TRY(msc_quick__begin_plan(&plan, q, &q->plans[0]));
     memcpy(plan->choices, point, n_tasks * sizeof point[0]);
     plan->is_quicker = true;
-    plan->n_float = 0;
+    plan->n_float = plan->n_float_beside = 0;
     for (size_t t = 0; t < n_tasks; t++) {
         plan->n_float += point[t] == msc_quick__space(q)->baselines[q->effort->of_float].choices[t];
     }

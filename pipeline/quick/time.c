@@ -1,4 +1,4 @@
-// Rejects plans that float tensors slow down, and plans slower than the float model if there is a
+// Rejects plans that float tensors or dynamic activations slow down, and plans slower than the float model if there is a
 // quicker one. Each end of a float section needs a conversion, so a
 // single float tensor may cost more time than integer arithmetic saves. Times are measured in the
 // runtime if it is available; otherwise they are predicted.
@@ -21,11 +21,16 @@ bool msc_quick__is_quick_enough(double ratio, double all_bytes) {
 
 // ---- The runtime ------------------------------------------------------------------------------
 
-// Picks the plans to measure: the plans from the best one to the first one without float tensors,
+// True if all tensors are bytes whose scales are known.
+static bool is_all_bytes(const struct msc_quick_plan *plan) {
+    return plan->n_float == 0 && !plan->is_dynamic;
+}
+
+// Picks the plans to measure: the plans from the best one to the first one of bytes everywhere,
 // then plans that are added to be quicker. *n_ranked is the number of the former.
 static size_t pick_plans(size_t picked[], size_t *n_ranked, const struct msc_quick *q) {
     size_t n = 0;
-    for (size_t i = 0; i < q->n && (n == 0 || q->plans[picked[n - 1]].n_float > 0); i++) {
+    for (size_t i = 0; i < q->n && (n == 0 || !is_all_bytes(&q->plans[picked[n - 1]])); i++) {
         picked[n++] = i;
     }
     *n_ranked = n;
@@ -110,6 +115,18 @@ static bool is_better(const struct msc_quick_plan *quicker, double ratio,
     return is_wanted && ratio * TIME_MARGIN < ratio_of_best;
 }
 
+// The time that float tensors may exceed only a little: the least of the plans that leave no tensor
+// float to lower the loss.
+static double reference_of(const struct msc_quick *q, const size_t picked[], const double ratios[],
+                           size_t n_ranked) {
+    double least = ratios[n_ranked - 1];
+    for (size_t i = 0; i < n_ranked; i++) {
+        bool is_reference = msc_quick__n_left(&q->plans[picked[i]]) == 0;
+        least = is_reference && ratios[i] < least ? ratios[i] : least;
+    }
+    return least;
+}
+
 enum msc_status msc_quick__pass_slow(struct msc_quick *q) {
     size_t picked[MSC_QUICK_MOST_PLANS];
     double ratios[MSC_QUICK_MOST_PLANS];
@@ -123,7 +140,8 @@ enum msc_status msc_quick__pass_slow(struct msc_quick *q) {
         const struct msc_quick_plan *plan = &q->plans[picked[i]];
         ratios[i] = measured_ratio(plan) ? measured_ratio(plan)->valuedouble : plan->ratio;
     }
-    while (best + 1 < n_ranked && !msc_quick__is_quick_enough(ratios[best], ratios[n_ranked - 1])) {
+    double reference = reference_of(q, picked, ratios, n_ranked);
+    while (best + 1 < n_ranked && !msc_quick__is_quick_enough(ratios[best], reference)) {
         best++;
     }
     for (size_t i = n_ranked; i < n; i++) {

@@ -48,18 +48,20 @@ network = nn.Sequential(
 train(network, lambda a, b: functional.cross_entropy(network(a), b), epochs=30)
 print(f"float: accuracy {accuracy(network):.4f}")
 
-# Half of the channels, and 4 bits for weights, found without training.
+# Half of the channels, and 4 bits for weights but those of the first and the last layer, found without training.
 mscgym.export_onnx(network, (x[:2],), "network.onnx")
 with open("train.json", "w") as file:
     json.dump({"model": "network.onnx", "workspace": "msc_train", "dataset": {"inputs": "digits/calibration.npz"},
                "prune": {"gym": [{"env": {"choices": [{"density": 0.5}]}}]},
                "quantize": {"strategy_file": "plan.json", "gym": [{
                    "env": {"choices": [{"bits": 8}, {"bits": 4}],
-                           "rules": [{"kind": "weight", "choices": ["4"]},
+                           "rules": [{"kind": "weight", "name": "0.weight", "choices": ["8"]},
+                                     {"kind": "weight", "name": "12.weight", "choices": ["8"]},
+                                     {"kind": "weight", "choices": ["4"]},
                                      {"kind": "activation", "choices": ["8"]}]}}]}}, file)
 subprocess.run([mscgym.program(), "search", "train.json", "--quiet"], check=True, stdout=subprocess.DEVNULL)
 
-wrapped = mscgym.wrap(network, "msc_train/plan.json", x[:8], model="network.onnx", learn_scales=True)
+wrapped = mscgym.wrap(network, "msc_train/plan.json", x[:8], model="network.onnx")
 print(f"compressed: accuracy {accuracy(wrapped):.4f}")
 
 
@@ -68,6 +70,10 @@ def loss(a, b):
     return functional.cross_entropy(scores, b) + wrapped.distill_loss(scores, a, temperature=2)
 
 
-train(wrapped, loss, epochs=10)
+wrapped.quantises = False  # the network first recovers from the pruning
+train(wrapped, loss, epochs=5)
+wrapped.quantises = True
+wrapped.fit_scales(x)
+train(wrapped, loss, epochs=5)
 print(f"trained: accuracy {accuracy(wrapped):.4f}")
 print(mscgym.finish(wrapped, "small.onnx"))

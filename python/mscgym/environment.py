@@ -79,7 +79,7 @@ class Environment:
     def cost(name: str, *, unit: str = "", help: str = "", constant: float = 0.0,
              alone: Sequence[Sequence[float]] | None = None,
              products: Iterable[tuple[float, Mapping[int, Sequence[float]]]] = ()) -> dict[str, Any]:
-        """A cost that is known without a run: constant + sum of alone[task][choice] + sum of products.
+        """A cost that is known without a run: `constant` + the sum of `alone[task][choice]` + the sum of products.
         A product is a scale and, for each of its tasks, one factor per choice.
         """
         cost: dict[str, Any] = {"name": name, "unit": unit, "help": help, "constant": constant}

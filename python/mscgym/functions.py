@@ -52,7 +52,8 @@ def quantize(model: Any, data: Data, *, output: AnyPath | None = None, labels: A
         effort: "fast", "default" or "best".
         sites: "all" or "inputs": which tensors are quantised.
         float: Most tensors that may stay float; 0: none. Default: a tenth.
-        loss_tensors, outputs: Names of the tensors that the loss compares.
+        loss_tensors: Names of the tensors that the loss compares.
+        outputs: The same, but what they do not depend on stays float.
         exclude: Patterns of tensors that stay float.
         batch: Number of samples that run together. Default: from the model's shapes.
         atol: Largest difference between a backend and the reference kernels; default 0.001.

@@ -2,8 +2,9 @@
 
     "agent": {"type": "process", "command": ["python3", "-m", "mscgym.sampler"], "params": {"ordinal": true}}
 
-`sampler` is "tpe" (default) or "nsga2". With `ordinal`, choices are integers from the most
-expensive to the cheapest, otherwise categories. Violations of bounds are the sampler's constraints.
+`sampler` is "tpe" (default) or "nsga2"; both take one or several objectives. With `ordinal`, choices
+are integers from the most expensive to the cheapest, otherwise categories. Violations of bounds are
+the sampler's constraints.
 If a point breaks a bound by its exact costs, or was tried before, the sampler is told its result
 without a trial and asked again, up to `tries` times (10). After that a random point within the
 bounds is used.
@@ -27,11 +28,12 @@ class OptunaAgent(Agent):
         optuna.logging.set_verbosity(optuna.logging.ERROR)
         self.is_ordinal = bool(self.params.get("ordinal", False))
         self.tries = int(self.params.get("tries", 10))
-        self.study = optuna.create_study(sampler=self.make_sampler(self.seed % 2 ** 32))
-        self.values: dict[Point, tuple[float, float | None]] = {}           # violation and objective
+        self.study = optuna.create_study(directions=["minimize"] * len(self.goal.objectives),
+                                         sampler=self.make_sampler(self.seed % 2 ** 32))
+        self.values: dict[Point, tuple[float, list[float]]] = {}           # violation and objectives
         # Points that were proposed but not evaluated.
         self.waiting: dict[Point, optuna.trial.Trial | None] = {}
-        self.worst = 0.0
+        self.worst = [0.0] * len(self.goal.objectives)
 
     def make_sampler(self, seed: int) -> optuna.samplers.BaseSampler:
         """Override it to use another sampler, which must be deterministic for a given seed."""
@@ -52,14 +54,15 @@ class OptunaAgent(Agent):
         return points
 
     def tell(self, trial: int, choices: Point, outcome: Outcome) -> None:
-        objective = outcome.objectives[0]
         waiting = self.waiting.pop(choices, None)
         if outcome.state == "failed":
             if waiting:
                 self.study.tell(waiting, state=optuna.trial.TrialState.FAIL)
             return
-        self.values[choices] = outcome.violation, objective
-        self.worst = max(self.worst, objective or 0.0)
+        known = [worst if value is None else value
+                 for value, worst in zip(outcome.objectives, self.worst)]
+        self.values[choices] = outcome.violation, known
+        self.worst = [max(pair) for pair in zip(self.worst, known)]
         if waiting:
             self.settle(waiting, self.values[choices])
         else:  # a baseline, or a random point
@@ -81,7 +84,7 @@ class OptunaAgent(Agent):
             point = self.suggest(trial)
             violation = self.goal.exact_violation(self.space, point)
             if violation > 0:
-                self.settle(trial, (violation, None))
+                self.settle(trial, (violation, self.worst))
             elif point in self.values:
                 self.settle(trial, self.values[point])
             elif point in self.waiting:
@@ -99,12 +102,12 @@ class OptunaAgent(Agent):
 
     # ---- The study --------------------------------------------------------------------------------
 
-    def settle(self, trial: optuna.trial.Trial, value: tuple[float, float | None]) -> None:
+    def settle(self, trial: optuna.trial.Trial, value: tuple[float, list[float]]) -> None:
         trial.set_user_attr("violation", value[0])
-        self.study.tell(trial, self.worst if value[1] is None else value[1])
+        self.study.tell(trial, value[1])
 
     def add(self, point: Point) -> None:
-        violation, objective = self.values[point]
+        violation, objectives = self.values[point]
         kind = optuna.distributions
         params, distributions = {}, {}
         for t, task in enumerate(self.space.tasks):
@@ -114,7 +117,7 @@ class OptunaAgent(Agent):
                 kind.CategoricalDistribution(list(range(n)))
         self.study.add_trial(optuna.trial.create_trial(
             params=params, distributions=distributions, user_attrs={"violation": violation},
-            value=self.worst if objective is None else objective,
+            values=objectives,
             system_attrs={"constraints": (violation,)}))
 
 

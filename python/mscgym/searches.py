@@ -133,7 +133,11 @@ def search(model: Any = None, data: Data = None, *, choices: Sequence[Choice] | 
         section: "quantize", "prune" or "joint": what is searched for.
         target: Runtime that the model is for; default "onnxruntime".
         env: Further keys of `env` in a configuration, such as {"rules": [...]}.
-        seed, parallel, race, rerank, distill: Keys of a search in a configuration.
+        seed: Seed of the agent.
+        parallel: Trials of a round; default 8 with a race, else 32.
+        race: Whether trials that cannot become the best end early; or {rungs, keep, margin}.
+        rerank: Measures the best trials in their runtime: {top, command}.
+        distill: True: improves the winner's weights at the end; or {ridge, held_back}.
         runtime: Measurement of the winner in its runtime: {threads, rounds}, or False for none.
         refine: As in `quantize`, for the winner; writes refined.onnx and refined.json to the workspace.
         labels: Labels [samples, ...] for `metric` and, if they are classes, the accuracy. Default: those of batches.
@@ -251,7 +255,8 @@ def prune(model: Any, data: Data, *, density: float | None = None, sparsity: flo
     bounds={"macs_ratio": 0.4}.
 
     Args:
-        model, data: As in `quantize`.
+        model: As in `quantize`.
+        data: As in `quantize`.
         density: Share of the channels of each group that remain.
         sparsity: Share of the elements of each weight that become 0.
         pattern: "2:4": two of each four neighbours remain.
@@ -260,7 +265,9 @@ def prune(model: Any, data: Data, *, density: float | None = None, sparsity: flo
         **options: All other arguments of `search`, except section.
 
     Raises:
-        As `search`.
+        Error: As `search`.
+        TypeError: As `search`.
+        Stopped: As `search`.
     """
     known = {*keywords(search, SearchOptions), *keywords(prune, SearchOptions)} - {"section", "refine"}
     check_names("prune", options, known)

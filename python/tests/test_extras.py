@@ -93,6 +93,32 @@ def check_gymnasium():
         check_guide("The gym view", ["stable_baselines3", "plan"])
 
 
+def check_trackers():
+    """A record is written in two parts: the second call adds the trials that the run lacks."""
+    lines = open("msc_workspace/agent.jsonl", encoding="utf-8").readlines()
+    for part in (lines[:len(lines) // 2], lines):
+        with open("tracked.jsonl", "w", encoding="utf-8") as file:
+            file.writelines(part)
+        if has("mlflow"):
+            os.environ["MLFLOW_ALLOW_FILE_STORE"] = "true"
+            run(sys.executable, "-m", "mscgym.trackers", "mlflow", "tracked.jsonl", "--uri", f"file:{os.getcwd()}/mlruns")
+        if has("wandb"):
+            run(sys.executable, "-m", "mscgym.trackers", "wandb", "tracked.jsonl", "--offline")
+    if has("mlflow"):
+        from mlflow.tracking import MlflowClient
+
+        import mscgym
+
+        record = mscgym.Record("tracked.jsonl")
+        client = MlflowClient(f"file:{os.getcwd()}/mlruns")
+        runs = client.search_runs([client.get_experiment_by_name("mscgym").experiment_id])
+        expect(len(runs) == 1 and runs[0].info.run_name == "tracked", "one run")
+        found = {m.step: m.value for m in client.get_metric_history(runs[0].info.run_id, "size_bytes")}
+        expect(found == {t.id: t.metrics["size_bytes"] for t in record.trials}, "each trial once, at its number")
+        best = [m.value for m in client.get_metric_history(runs[0].info.run_id, "best/distill_loss")]
+        expect(best[-1] == record.best().metrics["distill_loss"], "the best value so far")
+
+
 def main():
     folder = tempfile.mkdtemp(prefix="mscgym_python_")
     os.makedirs(os.path.join(folder, "bin"))
@@ -118,6 +144,7 @@ def main():
             result = check_guide("A sampler of Optuna")["result"]
             expect(result.metrics["size_ratio"] <= 0.2 and len(result.record) > 40, "trials within the bounds")
     check_arrays()
+    check_trackers()
     if has("gymnasium", "numpy"):
         check_gymnasium()
     os.chdir(HERE)

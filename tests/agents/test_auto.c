@@ -25,6 +25,7 @@ static void test_agents_auto__numbers(void **state) {
     for (double x = -30.0; x < 8.0; x += 0.37) {
         double gain = x * 0.5 * erfc(-x * M_SQRT1_2) + exp(-0.5 * x * x) / sqrt(2.0 * M_PI);
         assert_true(fabs(msc_agent_gain(x) - gain) <= 1e-12);
+        assert_true(fabs(msc_agent_below(x) - 0.5 * erfc(-x * M_SQRT1_2)) <= 1e-12);
     }
     // Expected values were computed with 40 digits.
     assert_true(fabs(msc_agent_gain(-10.0) - 7.474560254589e-25) <= 1e-36);

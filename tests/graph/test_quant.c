@@ -350,6 +350,71 @@ static void test_graph_quant__hash(void **state) {
     assert_false(msc_hash_equal(a.hash, b.hash));
 }
 
+// From DynamicQuantizeLinear and DequantizeLinear in ONNX Runtime 1.32. The first three cases are
+// the examples of ONNX's specification.
+static const struct {
+    float x[6], scale;
+    int32_t zero_point;
+    float y[6];
+} dynamic_cases[] = {
+    {{0, 2, -3, -2.5f, 1.34f, 0.5f},
+     0x1.414142p-6f,
+     153,
+     {0, 0x1p+1f, -0x1.8p+1f, -0x1.3ebecp+1f, 0x1.555556p+0f, 0x1.050506p-1f}},
+    {{-1, -2.1f, -1.3f, -2.5f, -3.34f, -4},
+     0x1.010102p-6f,
+     255,
+     {-0x1.010102p+0f, -0x1.0d0d0ep+1f, -0x1.4d4d4ep+0f, -0x1.3f3f4p+1f, -0x1.ababaep+1f, -4}},
+    {{1, 2.1f, 1.3f, 2.5f, 3.34f, 4},
+     0x1.010102p-6f,
+     0,
+     {0x1.010102p+0f, 0x1.0d0d0ep+1f, 0x1.4d4d4ep+0f, 0x1.3f3f4p+1f, 0x1.ababaep+1f, 4}},
+    {{0, 0, 0, 0, 0, 0}, 1, 0, {0, 0, 0, 0, 0, 0}},
+    {{-0.5f, 0.5f, -0.002f, 0.002f, 0.1f, -0.1f}, // the zero point is a tie
+     0x1.010102p-8f,
+     127,
+     {-0x1.fdfep-2f, 0x1.fdfep-2f, -0x1.010102p-8f, 0x1.010102p-8f, 0x1.919194p-4f,
+      -0x1.919194p-4f}},
+    {{-3, -1, -0.5f, 252, 126, 1.5f}, 1, 3, {-3, -1, 0, 252, 126, 2}},
+};
+
+static void test_graph_quant__dynamic(void **state) {
+    const struct msc_quant q = msc_quant_dynamic();
+    const int64_t n = 6;
+    (void)state;
+    for (size_t i = 0; i < sizeof(dynamic_cases) / sizeof(dynamic_cases[0]); i++) {
+        float scale, y[6];
+        int32_t zero_point;
+        struct msc_array *x, *found;
+        msc_quant_find_dynamic(&scale, &zero_point, dynamic_cases[i].x, n);
+        check_floats(&scale, &dynamic_cases[i].scale, 1);
+        assert_int_equal(zero_point, dynamic_cases[i].zero_point);
+        msc_quant_apply_run(y, dynamic_cases[i].x, n, &q);
+        check_floats(y, dynamic_cases[i].y, 6);
+        assert_ok(msc_array_create_from(&x, MSC_DTYPE_F32, 1, &n, dynamic_cases[i].x));
+        assert_ok(msc_fake_quantize_array(&found, x, &q));
+        check_floats(msc_array_data(found), dynamic_cases[i].y, 6);
+        msc_array_release(x);
+        msc_array_release(found);
+    }
+}
+
+// Elements in all lanes and after the last full block of lanes; NaN does not count.
+static void test_graph_quant__dynamic_range(void **state) {
+    enum { MOST = 100 };
+    (void)state;
+    for (int n = 1; n <= MOST; n++) {
+        for (int at = 0; at < n; at++) {
+            float x[MOST] = {0}, scale;
+            int32_t zero_point;
+            x[at] = -255;
+            x[(at + 1) % n] = n > 1 ? NAN : -255;
+            msc_quant_find_dynamic(&scale, &zero_point, x, n);
+            assert_true(scale == 1 && zero_point == 255);
+        }
+    }
+}
+
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_graph_quant__values),
@@ -362,6 +427,8 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_graph_quant__per_channel),
         cmocka_unit_test(test_graph_quant__refuses),
         cmocka_unit_test(test_graph_quant__hash),
+        cmocka_unit_test(test_graph_quant__dynamic),
+        cmocka_unit_test(test_graph_quant__dynamic_range),
     };
     msc_test_select(argc, argv);
     return cmocka_run_group_tests(tests, NULL, NULL);

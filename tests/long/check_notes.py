@@ -124,7 +124,7 @@ def check_json(checks):
 def damage_opset(checks):
     with open("plain.json", encoding="utf-8") as file:
         graph = json.load(file)
-    for opset in (0, 22, -3, 17.5, "new", None, [17], 2 ** 32 + 17):
+    for opset in (0, 29, -3, 17.5, "new", None, [17], 2 ** 32 + 17):
         graph["notes"] = {"opset": opset}
         with open("damaged.json", "w", encoding="utf-8") as file:
             json.dump(graph, file)

@@ -17,8 +17,8 @@ records must contain stopped trials, and every line must verify.
 
 Searches that compute more than trials are killed at random times, so that kills also hit their
 preparation and their final steps: choices that replace weights followed by the stage `distill`, all
-sites of onnxruntime, channels, channels and single weights, channels and bits in one search, four
-searches in turn. All their files must equal the first ones byte by byte, and verify; also with 1, 2
+sites of onnxruntime, dynamic activations, channels, channels and single weights, channels and bits
+in one search, four searches in turn. All their files must equal the first ones byte by byte, and verify; also with 1, 2
 and 4 threads and with the least memory.
 
 The same, without threads and memory, for external agents and environments: programs (also in
@@ -50,6 +50,9 @@ PARALLEL = 4
 RACED = {"race": True, "parallel": 8}
 AGENTS = {  # changes to the example: agent, batch, keys of the search
     "auto": ({"type": "auto"}, 64, {}),
+    "auto with two objectives": (
+        {"type": "auto"}, 64, {"env": {"choices": [{"bits": bits} for bits in (8, 6, 4)],
+                                       "objectives": ["distill_loss", "size_bytes"]}}),
     "evolutionary": ({"type": "evolutionary"}, 64, {}),
     "per_task": ({"type": "grid_search"}, 64, {}),
     "full": ({"type": "grid_search", "mode": "full"}, 64, {}),
@@ -68,6 +71,8 @@ DENSITIES = [{"density": 1}, {"density": 0.75}, {"density": 0.5, "criterion": "l
              {"density": 0.5}, {"density": 0.25}]
 AT_ANY_TIME = {  # changes to the example: target, environment, keys of the search
     "replaced weights": ("generic", {"choices": REPLACED}, {"distill": True}),
+    "dynamic": ("onnxruntime", {"choices": [{"bits": 8, "dynamic": True}, {"bits": 8}, {"bits": 4}, {"float": True}],
+                                "bounds": {"size_ratio": {"max": 0.3}}}, {}),
     "all sites": ("onnxruntime", {"choices": [{"bits": 8}, {"bits": 4}, {"float": True}],
                                   "sites": "all", "bounds": {"size_ratio": {"max": 0.3}}}, {}),
 }

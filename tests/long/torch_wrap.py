@@ -15,7 +15,8 @@ five spellings; an embedding. The program searches a strategy for a file that to
 (g) Two processes of DistributedDataParallel train as one process does with the whole batch.
 (h) What does not fit is refused with a line that names it.
 (i) The distillation of docs/training.md lowers the loss.
-(j) The example of docs/training.md runs, and training raises the accuracy of the compressed network.
+(j) fit_scales finds the scales that numpy finds on a fine grid, and lowers the loss of changed weights.
+(k) The example of docs/training.md runs, and training raises the accuracy of the compressed network.
 
 Exits with 1 if a check fails, 77 without torch, onnx, onnxscript or onnxruntime.
 """
@@ -51,6 +52,7 @@ os.environ["PATH"] = os.path.dirname(MSCGYM) + os.pathsep + os.environ["PATH"]
 
 import mscgym  # noqa: E402
 from mscgym.torch.onnx_export import export_onnx  # noqa: E402
+from mscgym.torch.fake_quantize import FakeQuantize  # noqa: E402
 from mscgym.torch.match import MatchError  # noqa: E402
 
 STEPS = 3
@@ -308,7 +310,7 @@ def train(wrapped, inputs, steps=STEPS, **options):
 
 def check_plan(network, plan, folder):
     case = Case(network, plan, folder)
-    wrapped = case.wrap(learn_scales=True)
+    wrapped = case.wrap()
     exported = case.exported()
     before = difference(outputs(wrapped, case.inputs), run_onnx(exported, case.inputs))
     expect(before <= AGREES, f"the wrapped module differs from the exported file by {before:.2g}")
@@ -364,10 +366,10 @@ def check_zeros(path, wrapped):
 
 def check_state(folder):
     case = Case("residual", "pruned, onnxruntime", folder)
-    wrapped = case.wrap(learn_scales=True)
+    wrapped = case.wrap()
     train(wrapped, case.inputs)
     y = outputs(wrapped, case.inputs)
-    fresh = case.wrap(learn_scales=True)
+    fresh = case.wrap()
     expect(difference(outputs(fresh, case.inputs), y) > 1e-6, "training has changed the outputs")
     expect(fresh.load_state_dict(wrapped.state_dict()) is not None, "all keys fit")
     expect((outputs(fresh, case.inputs) == y).all(), "equal outputs after loading the state dict")
@@ -377,7 +379,7 @@ def check_state(folder):
     file.seek(0)
     expect((outputs(torch.load(file, weights_only=False), case.inputs) == y).all(), "equal outputs of a pickle")
     scales = {name: s.clone() for name, s in wrapped.state_dict().items() if name.endswith(".scale")}
-    fixed = case.wrap()
+    fixed = case.wrap(learn_scales=False)
     before = {name: s.clone() for name, s in fixed.state_dict().items() if name.endswith(".scale")}
     train(fixed, case.inputs)
     after = fixed.state_dict()
@@ -402,7 +404,56 @@ def check_losses(folder):
     divergence = 4 * (soft(t) * numpy.log(soft(t) / soft(y))).sum(-1).mean()
     loss = float(wrapped.distill_loss(torch.from_numpy(y).float(), x, temperature=2))
     expect(abs(loss - divergence) <= 1e-3 * divergence, f"the divergence {loss} is numpy's {divergence}")
+    given = wrapped.distill_loss(torch.from_numpy(y).float(), wanted=wrapped.teacher(x), temperature=2)
+    expect(float(given) == loss, "the loss to outputs of the teacher that were computed before")
     return f"{loss:.2e}"
+
+
+def least_scale(x, zero, low, high):
+    """The scale of least squared error on a fine grid, and that error; by numpy."""
+    cover = max((x / (high - zero)).max(), (x / (low - zero)).max() if zero > low else 0)
+    found = [(numpy.square((numpy.clip(numpy.round(x / s) + zero, low, high) - zero) * s - x).sum(), s)
+             for s in cover * numpy.linspace(0.1, 1.1, 2000)]
+    return min(found)
+
+
+def check_fit(folder):
+    torch.manual_seed(2)
+    x = torch.randn(6, 40) * torch.logspace(-2, 2, 6)[:, None]
+    x[5] = 0
+    for axis, group_size, low, high, zero in ((0, 0, -8, 7, 0), (1, 20, -8, 7, 0), (-1, 0, -128, 127, -128),
+                                              (-1, 0, -128, 127, -20)):
+        n = {0: 6, 1: 12, -1: 1}[axis]
+        made = FakeQuantize(n, low, high, axis=axis, group_size=group_size)
+        made.zero_point.fill_(zero)
+        made.fit(x.abs() if zero == low else x)
+        parts = (x.abs() if zero == low else x).numpy().astype(float).reshape(n, -1)
+        for scale, part in zip(made.scale.tolist(), parts, strict=True):
+            if not part.any():
+                expect(scale == 1, "the scale of zeros stays")
+                continue
+            error = numpy.square((numpy.clip(numpy.round(part / scale) + zero, low, high) - zero) * scale - part).sum()
+            least, at = least_scale(part, zero, low, high)
+            expect(error <= 1.2 * least, f"scale {scale} has error {error}, {at} has {least}")
+    case = Case("residual", "pruned, onnxruntime", folder)
+    wrapped = case.wrap()
+    norm = wrapped.module.bn
+    with torch.no_grad():
+        norm.weight *= 4
+        norm.bias *= 4
+    wrapped.quantises = False
+    wanted = outputs(wrapped, case.inputs)
+    wrapped.train().quantises = True
+    before = difference(outputs(wrapped, case.inputs), wanted)
+    wrapped.train().fit_scales(case.inputs)
+    expect(wrapped.training and wrapped.quantises, "modes are restored")
+    after = difference(outputs(wrapped, case.inputs), wanted)
+    expect(after < 0.3 * before, f"the loss falls from {before:.2g} to {after:.2g}")
+    path = os.path.join(folder, "fitted.onnx")
+    mscgym.finish(wrapped, path)
+    made = difference(run_onnx(path, case.inputs), outputs(wrapped, case.inputs))
+    expect(made <= AGREES, f"the exported file has these scales ({made:.2g})")
+    return f"{before:.1e} to {after:.1e}"
 
 
 def check_distiller(folder):
@@ -442,7 +493,7 @@ def replica(rank, folder, port):
 
 def check_processes(folder):
     case = Case("residual", "onnxruntime", folder)
-    wrapped = case.wrap(learn_scales=True).eval()
+    wrapped = case.wrap().eval()
     torch.save(wrapped, os.path.join(folder, "wrapped.pt"))
     torch.save(case.inputs, os.path.join(folder, "x.pt"))
     torch.multiprocessing.spawn(replica, (folder, 29500 + os.getpid() % 1000), 2)
@@ -512,6 +563,7 @@ def cases():
     yield "older exporter", check_older
     yield "state", check_state
     yield "losses", check_losses
+    yield "fit", check_fit
     yield "distiller", check_distiller
     yield "processes", check_processes
     yield "refusals", check_refusals

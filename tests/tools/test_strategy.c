@@ -260,8 +260,10 @@ static void test_tools_strategy__damaged_json(void **state) {
               "\"scales\":[1],\"zero_points\":[0]"),
          "group_axes is 2"},
         {EDIT("\"type\":\"float8\""),
-         "edits[0]: unknown type \"float8\": expected float16 or bfloat16"},
+         "edits[0]: unknown type \"float8\": expected float16, bfloat16 or "
+         "dynamic"},
         {EDIT("\"type\":\"float16\",\"axis\":-1"), "axis is not allowed with type float16"},
+        {EDIT("\"type\":\"dynamic\",\"bits\":8"), "bits is not allowed with type dynamic"},
         {EDIT("\"bit\":4,\"low\":0,\"high\":15,\"axis\":-1,\"scales\":[1],\"zero_points\":[0]"),
          "bits"},
     };

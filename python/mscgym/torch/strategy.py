@@ -83,6 +83,9 @@ class Edits:
     def _make(self, edit: Mapping[str, Any], number: int, shape: list[int] | None = None) -> str:
         """Adds the module of an edit; returns the edit's name."""
         is_masked = edit["tensor"] in self.masks
+        if edit.get("type") == "dynamic":
+            raise GraphError(f"{self.where}: edits[{number}] quantises '{edit['tensor']}' dynamically, which modules "
+                             "of torch do not support; search without dynamic choices")
         if "type" in edit:
             text = f"Narrow(torch.{edit['type']})"
             scales = zeros = None

@@ -153,21 +153,50 @@ class MSCWrapper(nn.Module):
         with changes:
             return self.module(*args, **kwargs)
 
+    def fit_scales(self, *args: Any, **kwargs: Any) -> None:
+        """Sets the scales of integers to those of least squared error, for the weights as they are now and for the
+        activations of the inputs `args`: for use when a training without fake-quantisation has changed the weights.
+        Zero points stay.
+        """
+        modes, quantises, hooks = {m: m.training for m in self.modules()}, self.quantises, []
+        for key, of in self.site_weights.items():
+            quantiser = self._quantiser(key)
+            if isinstance(quantiser, FakeQuantize):
+                quantiser.fit(self.folded_weight(key, self.effective_weight(of.full_name, False)))
+        for key in self.tensor_slots:
+            quantiser = self._quantiser(key)
+            if isinstance(quantiser, FakeQuantize):
+                hooks.append(quantiser.register_forward_pre_hook(lambda q, operands: q.fit(operands[0])))
+        self.eval()
+        self.quantises = True
+        try:
+            with torch.no_grad():
+                self(*args, **kwargs)
+        finally:
+            self.quantises = quantises
+            for hook in hooks:
+                hook.remove()
+            for m, mode in modes.items():
+                m.training = mode
+
     # ---- Distillation -------------------------------------------------------------------------
 
-    def distill_loss(self, outputs: Any, *args: Any, temperature: float | None = None, **kwargs: Any) -> torch.Tensor:
-        """The loss of `outputs` against the teacher's outputs on the same inputs `args`; a scalar.
+    def distill_loss(self, outputs: Any, *args: Any, temperature: float | None = None, wanted: Any = None,
+                     **kwargs: Any) -> torch.Tensor:
+        """The loss of `outputs` against the teacher's outputs on the same inputs `args`; a scalar. If the same inputs
+        come several times, compute the teacher's outputs once and give them as `wanted`, in place of `args`.
 
         Without `temperature`: the sum of squared differences over that of squares, as mscgym's distill loss.
         With it: the Kullback-Leibler divergence of the softmax over the last axis, both divided by
         `temperature`, times its square (Hinton and others 2015).
         """
         made = tensors_of(outputs)
-        self.teacher.to(made[0].device)
-        with torch.no_grad():
-            wanted = tensors_of(self.teacher(*args, **kwargs))
+        if wanted is None:
+            self.teacher.to(made[0].device)
+            with torch.no_grad():
+                wanted = self.teacher(*args, **kwargs)
         losses = []
-        for y, t in zip(made, wanted, strict=True):
+        for y, t in zip(made, tensors_of(wanted), strict=True):
             if temperature is None:
                 losses.append((y - t).square().sum() / t.square().sum().clamp_min(1e-30))
             else:

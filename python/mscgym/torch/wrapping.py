@@ -42,7 +42,7 @@ def _load(strategy: Any) -> dict[str, Any]:
 
 
 def wrap(module: nn.Module, strategy: Any, inputs: Any, *, model: str | os.PathLike[str] | None = None,
-         learn_scales: bool | str = False, check: bool = True) -> MSCWrapper:
+         learn_scales: bool | str = True, check: bool = True) -> MSCWrapper:
     """Compresses a module in place as a strategy says, and returns the wrapper to train.
 
     module: any torch module; its weights must be those for which the strategy was made. Removed channels are
@@ -52,7 +52,7 @@ def wrap(module: nn.Module, strategy: Any, inputs: Any, *, model: str | os.PathL
     inputs: example inputs of `forward`: a tensor [samples, ...] or a tuple of tensors. A few samples suffice.
     model: the ONNX file for which the strategy was made. Without it, the module is exported as
         `mscgym.export_onnx` does; this needs onnx and onnxscript.
-    learn_scales: whether scales are parameters: True, False, "weights" or "activations".
+    learn_scales: whether scales are parameters: True, False, "weights" or "activations" (only these).
     check: compares the wrapper's outputs with those of the program for the same strategy.
 
     MatchError (a ValueError) names a tensor or weight that the module does not have, and the fix.

@@ -1,7 +1,7 @@
 # JSON output: every key of a configuration, and estimates as numbers.
 . "$(dirname "$0")/../lib.sh"
 # The same keys as in the text, in the same order.
-diff <(mscgym config | sed -nE 's/^  ([a-z_]+) .*/\1/p') \
+diff <(mscgym config | sed -nE 's/^  ([$a-z_]+) .*/\1/p') \
     <(mscgym config --json | jq -r '.[].keys[].name') && echo "the same keys"
 mscgym config --json | jq -c '.[] | [.section, (.keys | length)]'
 mscgym config --json | jq -c '.[].keys[] | select(.name == "parallel" or .name == "verbose" or
@@ -22,7 +22,7 @@ mscgym search a.json --dry-run --json | jq -c '.[].estimate | [.space_points, .r
 # docs/json.md and docs/record.md describe every printed key; names of metrics are not keys.
 docs=$(dirname "$FILES")/../../docs
 named() {
-    mscgym "$@" --json --quiet | tee -a said.json | jq -r 'del(.. | .metrics?) | [paths[] | strings] | unique[]' |
+    mscgym "$@" --json --quiet | tee -a said.json | jq -r 'del(.. | .metrics?, .best_metrics?) | [paths[] | strings] | unique[]' |
         while read -r key; do
             grep -qF "\`$key\`" "$docs/json.md" "$docs/record.md" || echo "$1: $key is not described"
         done

@@ -1,0 +1,342 @@
+// What the agent `auto` learns from failures and from losses that saturate: the chance of being
+// measured, the model without a base, and the link. Expected values come from make_near_model.py
+// and the C library.
+#include "agents/auto.h"
+#include "agents/remarks.h"
+#include "base/str.h"
+#include "tests/msc_test.h"
+
+#include <math.h>
+#include <string.h>
+
+#define MOST_TASKS 10
+#define MOST_CHOICES 4
+
+// Tasks of equal cost, from the most expensive choice to the cheapest, and one metric that only an
+// evaluation gives.
+struct small_space {
+    struct msc_arena arena;
+    struct msc_space space;
+    struct msc_goal goal;
+    struct msc_task tasks[MOST_TASKS];
+    struct msc_exact_bounds bounds;
+};
+
+static void small_space_init(struct small_space *p, size_t n_tasks, const uint32_t counts[]) {
+    static const uint32_t order[MOST_CHOICES] = {0, 1, 2, 3};
+    static const char *const labels[MOST_CHOICES] = {"8", "6", "4", "2"};
+    static const struct msc_metric metric = {.name = "distill_loss", .unit = "", .help = ""};
+    memset(p, 0, sizeof *p);
+    for (size_t t = 0; t < n_tasks; t++) {
+        p->tasks[t] = (struct msc_task){.name = "task",
+                                        .n_choices = counts[t],
+                                        .labels = labels,
+                                        .most_expensive_first = order};
+    }
+    p->space = (struct msc_space){
+        .n_tasks = n_tasks, .tasks = p->tasks, .n_metrics = 1, .metrics = &metric};
+    p->goal.n_objectives = 1;
+    assert_ok(msc_exact_bounds_init(&p->bounds, &p->arena, &p->space, &p->goal));
+}
+
+// ---- Failures ---------------------------------------------------------------------------------
+
+static const uint32_t counts[] = {4, 3, 2};
+static const uint32_t points[][3] = {{0, 0, 0}, {1, 0, 0}, {2, 1, 0}, {3, 2, 1}, {1, 2, 1},
+                                     {2, 2, 0}, {3, 0, 1}, {2, 0, 1}, {1, 1, 1}, {3, 1, 0}};
+static const double values[] = {NAN, NAN, 2.5, 1.25, 3.0, 1.5, NAN, 4.0, 3.5, 2.0};
+static const uint32_t asked[][3] = {{0, 1, 1}, {1, 0, 1}, {2, 2, 1}, {3, 0, 0}};
+enum { N_POINTS = sizeof values / sizeof values[0], N_ASKED = sizeof asked / sizeof asked[0] };
+
+static bool is_close(double a, double b) {
+    return fabs(a - b) <= 1e-10 * fmax(1.0, fabs(b));
+}
+
+static void test_agents_auto_near__chances(void **state) {
+    static const double breaks[] = {0.203885991796,  0.0428241639735, 0.025,
+                                    0.0431028406145, 0.569322001388,  0.025,
+                                    0.025,           0.0353890329929, 0.0231311636043};
+    static const double chances[] = {0.808211842673, 0.558262471351, 0.943605562617,
+                                     0.429968057557};
+    struct small_space p;
+    struct msc_chance chance;
+    (void)state;
+    small_space_init(&p, 3, counts);
+    assert_ok(msc_chance_init(&chance, &p.arena, &p.bounds));
+    assert_true(msc_chance_share(&chance) == 1.0);
+    for (size_t i = 0; i < N_POINTS; i++) {
+        msc_chance_tell(&chance, points[i], !isnan(values[i]));
+    }
+    for (size_t e = 0; e < p.bounds.n_entries; e++) {
+        assert_true(is_close(msc_chance_of_break(&chance, e), breaks[e]));
+    }
+    for (size_t i = 0; i < N_ASKED; i++) {
+        assert_true(is_close(msc_chance_of(&chance, asked[i]), chances[i]));
+    }
+    assert_true(is_close(msc_chance_share(&chance), 0.7));
+    msc_arena_finish(&p.arena);
+}
+
+// The latest points are kept: after many measured points, earlier failures do not count.
+static void test_agents_auto_near__late_points(void **state) {
+    struct small_space p;
+    struct msc_chance chance;
+    (void)state;
+    small_space_init(&p, 3, counts);
+    assert_ok(msc_chance_init(&chance, &p.arena, &p.bounds));
+    for (int i = 0; i < 100; i++) {
+        msc_chance_tell(&chance, points[0], false);
+    }
+    assert_true(msc_chance_of(&chance, points[0]) < 0.01);
+    for (int i = 0; i < MSC_CHANCE_POINTS; i++) {
+        msc_chance_tell(&chance, points[0], true);
+    }
+    assert_true(msc_chance_of(&chance, points[0]) > 0.99);
+    assert_int_equal(chance.n_failed, 100);
+    msc_arena_finish(&p.arena);
+}
+
+// ---- The model without a base -----------------------------------------------------------------
+
+static void test_agents_auto_near__predictions(void **state) {
+    static const double rates[] = {3.0, 1.0, 1.0};
+    static const double expected[][2] = {{0.904782028825, 0.980090461419},
+                                         {1.10816455391, 0.739371934193},
+                                         {0.829797989337, 0.739994325165},
+                                         {0.750394298751, 0.772485969429}};
+    struct small_space p;
+    struct msc_near_model m;
+    (void)state;
+    small_space_init(&p, 3, counts);
+    assert_ok(msc_near_model_init(&m, &p.arena, &p.bounds));
+    assert_false(msc_near_model_fit(&m));
+    for (size_t i = 0; i < N_POINTS; i++) {
+        for (int twice = 0; twice < 2 && !isnan(values[i]); twice++) {
+            msc_near_model_tell(&m, points[i], values[i]); // the second time changes nothing
+        }
+    }
+    assert_true(msc_near_model_fit(&m));
+    assert_true(m.is_log && m.noise == 0.001);
+    assert_true(is_close(m.mean, 0.845331970096) && is_close(m.variance, 0.169656577503));
+    for (size_t t = 0; t < 3; t++) {
+        assert_true(is_close(m.rates[t], rates[t]));
+    }
+    for (size_t i = 0; i < N_ASKED; i++) {
+        double solved[MSC_NEAR_POINTS], mean, left;
+        msc_near_model_predict(&m, asked[i], solved, &mean, &left);
+        assert_true(is_close(mean, expected[i][0]) && is_close(left, expected[i][1]));
+    }
+    msc_arena_finish(&p.arena);
+}
+
+// Values may be zero or negative; equal values determine nothing.
+static void test_agents_auto_near__plain_values(void **state) {
+    struct small_space p;
+    struct msc_near_model m;
+    double solved[MSC_NEAR_POINTS], mean, left;
+    (void)state;
+    small_space_init(&p, 3, counts);
+    assert_ok(msc_near_model_init(&m, &p.arena, &p.bounds));
+    msc_near_model_tell(&m, points[0], -1.0);
+    msc_near_model_tell(&m, points[3], -1.0);
+    assert_false(msc_near_model_fit(&m));
+    msc_near_model_tell(&m, points[4], 3.0);
+    assert_true(msc_near_model_fit(&m) && !m.is_log);
+    msc_near_model_predict(&m, points[4], solved, &mean, &left);
+    assert_true(mean > 2.5 && left < 0.1);
+    msc_arena_finish(&p.arena);
+}
+
+// ---- The link ---------------------------------------------------------------------------------
+
+static void test_agents_auto_near__link(void **state) {
+    const struct msc_link links[] = {
+        {MSC_LINK_EXP, 2.0}, {MSC_LINK_EXP, 0.7}, {MSC_LINK_LOG, 6.5}, {MSC_LINK_LOG, 20.0}};
+    const struct msc_link none = {0};
+    (void)state;
+    for (double d = 0.01; d < 6.0; d *= 1.3) {
+        for (size_t i = 0; i < 4; i++) {
+            double s = links[i].scale;
+            bool is_exp = links[i].kind == MSC_LINK_EXP;
+            double expected = is_exp ? s * expm1(d / s) : -s * log1p(-d / s);
+            double slope = is_exp ? d / s : -log1p(-d / s);
+            assert_true(is_close(msc_link_of(&links[i], d), expected));
+            assert_true(is_close(msc_link_log_slope(&links[i], d), slope));
+            assert_true(msc_link_of(&links[i], -d) == -d);
+        }
+        assert_true(msc_link_of(&none, d) == d && msc_link_log_slope(&none, d) == 0.0);
+    }
+    // Beyond the end of the logarithm, values still grow.
+    assert_true(msc_link_of(&links[2], 7.0) > msc_link_of(&links[2], 6.5));
+    assert_true(msc_link_of(&links[2], 6.5) > msc_link_of(&links[2], 6.4));
+    assert_true(isnan(msc_link_of(&links[0], NAN)) && isinf(msc_link_of(&links[0], INFINITY)));
+}
+
+// ---- The agent --------------------------------------------------------------------------------
+
+typedef double (*loss_fn)(double x);
+
+static double plain(double x) {
+    return x;
+}
+
+static double saturates_slowly(double x) {
+    return 0.25 + log1p(x);
+}
+
+static double saturates(double x) {
+    return 1.0 - exp(-0.3 * x);
+}
+
+// The loss of choice c of task t alone, before saturation.
+static double alone(size_t t, uint32_t c) {
+    static const double parts[] = {0.0, 0.1, 0.4, 1.0};
+    return parts[c] * (2.0 + (double)(t * t % 7));
+}
+
+static double sum_alone(const struct msc_space *space, const uint32_t choices[]) {
+    double sum = 0.0;
+    for (size_t t = 0; t < space->n_tasks; t++) {
+        sum += alone(t, choices[t]);
+    }
+    return sum;
+}
+
+// Whether the point fails: never, or with any of the first two choices of task 4.
+static bool fails(bool has_failures, const uint32_t choices[]) {
+    return has_failures && choices[4] < 2;
+}
+
+static void tell_point(struct msc_agent *agent, const struct msc_space *space, loss_fn loss,
+                       bool has_failures, uint32_t choices[], int64_t id) {
+    bool is_failed = fails(has_failures, choices);
+    double value = is_failed ? NAN : loss(sum_alone(space, choices));
+    struct msc_trial trial = {
+        .id = id,
+        .proposal = {.choices = choices, .parent = -1, .bound = INFINITY},
+        .outcome = {.state = is_failed ? MSC_TRIAL_FAILED : MSC_TRIAL_COMPLETE,
+                    .cause = is_failed ? MSC_CAUSE_TRIAL : MSC_CAUSE_NONE,
+                    .metrics = &value,
+                    .objectives = {value}}};
+    assert_ok(msc_agent_tell(agent, &trial));
+}
+
+// Asks for rounds of four until `n_trials` were told. Returns how many of the last `n_last` failed.
+static int run(struct msc_agent *agent, const struct msc_space *space, loss_fn loss,
+               bool has_failures, int64_t n_trials, int64_t n_last) {
+    static uint32_t choices[4][MOST_TASKS];
+    int n_failed = 0;
+    for (int64_t id = 0; id < n_trials;) {
+        struct msc_proposal proposals[4];
+        size_t n;
+        for (size_t i = 0; i < 4; i++) {
+            proposals[i] = (struct msc_proposal){.choices = choices[i]};
+        }
+        assert_ok(msc_agent_ask(agent, proposals, 4, &n));
+        assert_true(n > 0);
+        for (size_t i = 0; i < n; i++, id++) {
+            n_failed += id >= n_trials - n_last && fails(has_failures, choices[i]);
+            tell_point(agent, space, loss, has_failures, choices[i], id);
+        }
+    }
+    return n_failed;
+}
+
+static void open_agent(struct small_space *p, struct msc_agent **agent, uint64_t seed) {
+    const uint32_t n_choices[MOST_TASKS] = {4, 4, 4, 4, 4, 4, 4, 4, 4, 4};
+    small_space_init(p, MOST_TASKS, n_choices);
+    assert_ok(msc_agent_create(agent, msc_agent_find("auto"), NULL, &p->space, &p->goal, seed));
+}
+
+// The agent finds the link that undoes the saturation, and none for sums.
+static void test_agents_auto_near__chosen_link(void **state) {
+    static const struct {
+        loss_fn loss;
+        enum msc_link_kind kind;
+    } cases[] = {
+        {plain, MSC_LINK_NONE}, {saturates_slowly, MSC_LINK_EXP}, {saturates, MSC_LINK_LOG}};
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct small_space p;
+        struct msc_agent *agent;
+        struct msc_str remarks = {0};
+        open_agent(&p, &agent, 3);
+        run(agent, &p.space, cases[i].loss, false, 40, 0);
+        const struct msc_auto *a = msc_agent_state(agent);
+        assert_int_equal(a->parts[0].model.link.kind, cases[i].kind);
+        msc_agent_remarks(agent, &remarks);
+        assert_true((strstr(msc_str_text(&remarks), "losses saturate") != NULL) ==
+                    (cases[i].kind != MSC_LINK_NONE));
+        msc_str_finish(&remarks);
+        msc_agent_destroy(agent);
+        msc_arena_finish(&p.arena);
+    }
+}
+
+// If all points with a task's dearest choices fail, the agent sees it within as many trials as
+// there are tasks, proposes other points and no probes, and says so.
+static void test_agents_auto_near__dearest_choices_fail(void **state) {
+    (void)state;
+    for (uint64_t seed = 0; seed < 5; seed++) {
+        struct small_space p;
+        struct msc_agent *agent;
+        struct msc_str remarks = {0};
+        open_agent(&p, &agent, seed);
+        run(agent, &p.space, plain, true, MOST_TASKS, 0);
+        struct msc_auto *a = msc_agent_state(agent);
+        assert_true(a->base_fails && a->near.model.n_points > 0);
+        int n_failed = run(agent, &p.space, plain, true, 16, 16);
+        assert_true(n_failed <= 4);
+        run(agent, &p.space, plain, true, 40, 0);
+        size_t first = p.bounds.offsets[4];
+        for (size_t e = 0; e < p.bounds.n_entries; e++) {
+            bool is_bad = e == first || e == first + 1;
+            assert_true(is_bad == (msc_chance_of_break(&a->chance, e) > 0.5));
+        }
+        msc_agent_remarks(agent, &remarks);
+        assert_non_null(strstr(msc_str_text(&remarks), "the most expensive plan fails"));
+        msc_str_finish(&remarks);
+        msc_agent_destroy(agent);
+        msc_arena_finish(&p.arena);
+    }
+}
+
+// A base that fails because of its environment may be measured later: probes go on.
+static void test_agents_auto_near__base_of_a_lost_worker(void **state) {
+    struct small_space p;
+    struct msc_agent *agent;
+    uint32_t choices[MOST_TASKS] = {0};
+    double value = NAN;
+    struct msc_trial trial = {.proposal = {.choices = choices, .parent = -1, .bound = INFINITY},
+                              .outcome = {.state = MSC_TRIAL_FAILED,
+                                          .cause = MSC_CAUSE_ENVIRONMENT,
+                                          .metrics = &value,
+                                          .objectives = {NAN}}};
+    (void)state;
+    open_agent(&p, &agent, 1);
+    const struct msc_auto *a = msc_agent_state(agent);
+    assert_ok(msc_agent_tell(agent, &trial));
+    assert_false(a->base_fails);
+    trial.outcome.cause = MSC_CAUSE_TRIAL;
+    assert_ok(msc_agent_tell(agent, &trial));
+    assert_true(a->base_fails);
+    tell_point(agent, &p.space, plain, false, choices, 1);
+    assert_false(a->base_fails);
+    msc_agent_destroy(agent);
+    msc_arena_finish(&p.arena);
+}
+
+int main(int argc, char **argv) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_agents_auto_near__chances),
+        cmocka_unit_test(test_agents_auto_near__late_points),
+        cmocka_unit_test(test_agents_auto_near__predictions),
+        cmocka_unit_test(test_agents_auto_near__plain_values),
+        cmocka_unit_test(test_agents_auto_near__link),
+        cmocka_unit_test(test_agents_auto_near__chosen_link),
+        cmocka_unit_test(test_agents_auto_near__dearest_choices_fail),
+        cmocka_unit_test(test_agents_auto_near__base_of_a_lost_worker),
+    };
+    msc_test_select(argc, argv);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
