@@ -434,6 +434,25 @@ static void test_base_json__each(void **state) {
     }
 }
 
+static void test_base_json__read_i64(void **state) {
+    static const struct {
+        const char *text;
+        bool is_read;
+    } rows[] = {
+        {"3", true},   {"-1", true},     {"9007199254740992", true},  {"2.5", false},
+        {"-2", false}, {"1e300", false}, {"9007199254740994", false}, {"\"3\"", false},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        cJSON *item = cJSON_Parse(rows[i].text);
+        int64_t value = 77;
+        assert_int_equal(msc_json_read_i64(&value, item, -1, INT64_C(1) << 53), rows[i].is_read);
+        assert_true(rows[i].is_read ? (double)value == item->valuedouble : value == 77);
+        cJSON_Delete(item);
+    }
+    assert_false(msc_json_read_i64(&(int64_t){0}, NULL, 0, 9));
+}
+
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_base_json__round_trips),
@@ -454,6 +473,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_base_json__whole_numbers),
         cmocka_unit_test(test_base_json__lists_as_text),
         cmocka_unit_test(test_base_json__each),
+        cmocka_unit_test(test_base_json__read_i64),
     };
     msc_test_select(argc, argv);
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -337,7 +337,8 @@ class TvmTest(unittest.TestCase):
         graph = from_relax(module)
         graph.save(self.folder / "net.json")
         numpy.savez(self.folder / "in.npz", a=data.reshape(8, 4, 3, 8, 8))
-        self.mscgym("quantize", "net.json", "--inputs", "in.npz", "--target", "generic", "-o", "small.onnx")
+        self.mscgym("quantize", "net.json", "--inputs", "in.npz", "--target", "generic", "--effort", "fast", "-o",
+                    "small.onnx")
         self.mscgym("graph", "small.onnx", "-o", "small.json")
         small = Graph.load(self.folder / "small.json")
         made = to_relax(small)

@@ -59,6 +59,8 @@ try mscgym run cut/named.json --inputs made_up.npz -o x.npz --operators ops.so -
 ls escaped.npz 2>/dev/null
 jq '.pieces[0].inputs[0].dims[0] = 1e300' cut/manifest.json >cut/long.json
 try mscgym run cut/long.json --inputs made_up.npz -o x.npz
+jq '.pieces[0].inputs[0].dims[1] = 3.5' cut/manifest.json >cut/part.json
+try mscgym run cut/part.json --inputs made_up.npz -o x.npz
 mkdir form
 mscgym graph "$FILES/tiny.onnx" -o form/manifest.json
 cp form/manifest.json form/before.json
