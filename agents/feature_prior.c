@@ -169,12 +169,12 @@ enum msc_status msc_feature_prior_init(struct msc_feature_prior *f, struct msc_a
 
 // ---- Regression -------------------------------------------------------------------------------
 
-// Mean losses of the positions, from uniform plans as far as they were observed.
+// Mean losses of the positions under the link, from uniform plans as far as they were observed.
 static void set_means(struct msc_feature_prior *f, const struct msc_sensitivity *s) {
     double n_tasks = (double)f->bounds->space->n_tasks;
     f->means[0] = 0.0;
     for (size_t p = 1; p < s->n_positions; p++) {
-        double all = s->uniform[p] - s->base_loss;
+        double all = msc_link_of(&s->link, s->uniform[p] - s->base_loss);
         double before = p > 1 ? f->means[p - 1] * s->factors[p] : 1.0;
         f->means[p] = all > 0.0 ? all / n_tasks : before;
     }

@@ -120,11 +120,39 @@ static void test_agents_feature_prior__failed_choice(void **state) {
     msc_arena_finish(&f.arena);
 }
 
+// Losses under a link give the guesses that the linked losses give without one.
+static void test_agents_feature_prior__link(void **state) {
+    static const uint32_t points[][TASKS] = {{0, 0, 0, 0}, {1, 1, 1, 1}, {2, 2, 2, 2},
+                                             {2, 0, 0, 0}, {0, 2, 0, 0}, {0, 0, 1, 0}};
+    static const double losses[] = {0.5, 2.5, 8.5, 1.5, 3.5, 0.75};
+    const struct msc_link link = {MSC_LINK_EXP, 4.0};
+    struct fixture linked, plain;
+    (void)state;
+    open_fixture(&linked, true);
+    open_fixture(&plain, true);
+    linked.sensitivity.link = link;
+    for (size_t i = 0; i < sizeof losses / sizeof losses[0]; i++) {
+        tell(&linked, points[i], losses[i]);
+        tell(&plain, points[i], losses[0] + msc_link_of(&link, losses[i] - losses[0]));
+    }
+    assert_true(msc_sensitivity_guess(&linked.sensitivity));
+    assert_true(msc_sensitivity_guess(&plain.sensitivity));
+    msc_feature_prior_improve(&linked.prior, &linked.sensitivity);
+    msc_feature_prior_improve(&plain.prior, &plain.sensitivity);
+    for (size_t e = 0; e < TASKS * CHOICES; e++) {
+        double a = linked.sensitivity.guesses[e], b = plain.sensitivity.guesses[e];
+        assert_true(fabs(a - b) <= 1e-9 * fabs(b));
+    }
+    msc_arena_finish(&linked.arena);
+    msc_arena_finish(&plain.arena);
+}
+
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_agents_feature_prior__guesses),
         cmocka_unit_test(test_agents_feature_prior__no_features),
         cmocka_unit_test(test_agents_feature_prior__failed_choice),
+        cmocka_unit_test(test_agents_feature_prior__link),
     };
     msc_test_select(argc, argv);
     return cmocka_run_group_tests(tests, NULL, NULL);
