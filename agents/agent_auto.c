@@ -344,8 +344,8 @@ static void judge(struct msc_auto *a, const uint32_t choices[], const struct msc
 
 // ---- Ask and tell -----------------------------------------------------------------------------
 
-// Turns: N is a near point, P is a probe, C a child, H a hope. 0, 3, 6 and A are plans of temperature 0, 0.3, 0.6 and
-// 1.
+// Turns: N is a near point, P is a probe, C a child, H a hope. 0, 3, 6 and A are plans of
+// temperature 0, 0.3, 0.6 and 1.
 static const char opening_turns[] = "PP0PP3PP0PP3PP0P";
 static const char additive_turns[] = "PPP0PPPPPPP0PPPP";
 // With several objectives, a plan is worth as much as a probe from the first trial on, because a

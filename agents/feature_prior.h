@@ -3,11 +3,11 @@
 //
 // The logarithm of a choice's isolated loss, relative to the mean loss of all choices at its
 // position (the order from the most to the least expensive), is a linear function of the choice's
-// features. The coefficients are a ridge regression over the choices of known loss; at first, losses
-// are assumed to be proportional to "output_error" or, without it, to "weight_error". Features count
-// by how far they differ from the mean of their position, as logarithms if they are positive. The
-// features are those of choices and of tasks, and what a choice saves of each bounded cost.
-// Between the known choices of a task, the difference from the regression is interpolated.
+// features. The coefficients are a ridge regression over the choices of known loss; at first,
+// losses are assumed to be proportional to "output_error" or, without it, to "weight_error".
+// Features count by how far they differ from the mean of their position, as logarithms if they are
+// positive. The features are those of choices and of tasks, and what a choice saves of each bounded
+// cost. Between the known choices of a task, the difference from the regression is interpolated.
 //
 // Use: init; after each msc_sensitivity_guess, improve its guesses. Only init allocates.
 #ifndef MSC_AGENTS_FEATURE_PRIOR_H

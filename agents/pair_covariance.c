@@ -31,7 +31,8 @@ enum msc_status msc_pair_model_use_edges(struct msc_pair_model *m, struct msc_ar
     for (size_t t = 2; t < space->n_tasks + 2; t++) {
         m->first_uses[t] += m->first_uses[t - 1];
     }
-    // first_uses[t + 1] is the place of the next use of task t, and thus ends at the start of t + 1.
+    // first_uses[t + 1] is the place of the next use of task t, and ends at the first use
+    // of task t + 1.
     for (size_t i = 0; i < m->n_edges; i++) {
         m->uses[m->first_uses[m->edges[i].a + 1]++] = (uint32_t)i;
         m->uses[m->first_uses[m->edges[i].b + 1]++] = (uint32_t)i;

@@ -111,8 +111,8 @@ struct msc_pair_model {
 
 enum msc_status msc_pair_model_init(struct msc_pair_model *m, struct msc_arena *arena,
                                     const struct msc_exact_bounds *bounds);
-// Makes the model consider pairs of neighbours only: pairs [n] of different tasks, each at most once.
-// Pairs are ignored once their terms exceed MSC_PAIR_ENTRIES^2.
+// Makes the model consider pairs of neighbours only: pairs [n] of different tasks, each at most
+// once. Pairs are ignored once their terms exceed MSC_PAIR_ENTRIES^2.
 enum msc_status msc_pair_model_use_edges(struct msc_pair_model *m, struct msc_arena *arena,
                                          const uint32_t pairs[][2], size_t n);
 // Observes a point that differs from the base in at least two tasks; the losses of all other points
@@ -126,8 +126,8 @@ void msc_pair_model_tell_estimate(struct msc_pair_model *m, const uint32_t choic
 // observed points.
 void msc_pair_model_fit(struct msc_pair_model *m, double base, const double means[],
                         const bool is_known[]);
-// The logarithm of the marginal likelihood of the observed points, as losses without the link, up to
-// a constant; its strengths maximise it by coordinate ascent. Fit the model before its next use.
+// The logarithm of the marginal likelihood of the observed points, as losses without the link, up
+// to a constant; its strengths maximise it by coordinate ascent. Fit the model before its next use.
 double msc_pair_model_evidence(struct msc_pair_model *m, double base, const double means[],
                                const bool is_known[]);
 // A loss under the link, as values of points are.

@@ -1,5 +1,5 @@
-// Functions shared by the model's fit (pair_model.c), its covariances (pair_covariance.c), its draws (pair_draw.c) and its standard
-// deviations (pair_spread.c).
+// Functions shared by the model's fit (pair_model.c), its covariances (pair_covariance.c), its
+// draws (pair_draw.c) and its standard deviations (pair_spread.c).
 #ifndef MSC_AGENTS_PAIR_MODEL_INTERNAL_H
 #define MSC_AGENTS_PAIR_MODEL_INTERNAL_H
 

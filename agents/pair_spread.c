@@ -12,8 +12,8 @@ static const uint32_t *point_or_believed(const struct msc_pair_model *m, size_t 
                            : m->believed + (i - m->n_points) * m->bounds->space->n_tasks;
 }
 
-// Covariances of `x`, whose `unknown` and msc_pair__set_own are set, with points i to i + MSC_PAIR_LANES -
-// 1. Lanes beyond the last point repeat the last point.
+// Covariances of `x`, whose `unknown` and msc_pair__set_own are set, with MSC_PAIR_LANES points
+// from i on. Lanes beyond the last point repeat the last point.
 static void covariances_with(const struct msc_pair_model *m, size_t i, const uint32_t x[],
                              bool has_unknown, double out[]) {
     double unknown = msc_pair__strength(m->strengths, MSC_PAIR_UNKNOWN),

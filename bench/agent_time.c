@@ -7,8 +7,8 @@
 //
 // For each size, tasks x choices, prints the mean processor time of a proposal (ask and tell), the
 // time of the slowest round of `parallel` proposals, and the best loss within the bound after 50,
-// 150 and all trials. The mean times are also the rows of FILE. The seed is that of the problem. With
-// --features 1, each choice has a feature: its own loss, wrong by random factors.
+// 150 and all trials. The mean times are also the rows of FILE. The seed is that of the problem.
+// With --features 1, each choice has a feature: its own loss, wrong by random factors.
 #include "agents/agent.h"
 #include "base/json.h"
 #include "bench/rows.h"

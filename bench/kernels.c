@@ -8,8 +8,9 @@
 // ceilings are measured as well. They are oneDNN's best float32 and best u8 x s8 -> u8 rate over
 // all shapes and, for steps that only move bytes, a copy of as many bytes in the same memory. Every
 // array that is read or written counts once, also for a copy. With --only, oneDNN is not measured.
-// On other devices the ceilings are given as options; a unit without one has no share. --clock thread leaves out time used by other
-// programs. With --products onednn, oneDNN computes the products of the cpu's steps wherever it can.
+// On other devices the ceilings are given as options; a unit without one has no share. --clock
+// thread leaves out time used by other programs. With --products onednn, oneDNN computes the
+// products of the cpu's steps wherever it can.
 #include "bench/kernels.h"
 
 #include "bench/rows.h"

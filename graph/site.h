@@ -55,9 +55,9 @@ struct msc_site {
     int32_t group_axis, group_axes; // group axes of its first slot
     int32_t n_slots;
     const int32_t *slots; // indices into msc_sites.slots
-    // A dynamic quantisation is possible: it applies to the slots that take it, of which there is at
-    // least one, and all other slots stay float. No slot is of another product, which would have to
-    // compute in float as well.
+    // A dynamic quantisation is possible: it applies to the slots that take it, of which there is
+    // at least one, and all other slots stay float. No slot is of another product, which would have
+    // to compute in float as well.
     bool takes_dynamic;
 };
 

@@ -152,7 +152,8 @@ static const char *class_of_plan(const char *name) {
                                                 : NULL;
 }
 
-// The place of a metric in the table: first the accuracy, then what is bounded, then the objectives.
+// The place of a metric in the table: first the accuracy, then what is bounded, then the
+// objectives.
 static int rank_of(const char *column, const cJSON *numbers) {
     static const char *const lists[] = {"bounds", "objectives"};
     const char *metric = msc_unit_metric(column);

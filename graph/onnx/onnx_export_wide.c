@@ -22,7 +22,8 @@ static bool has_edit(const struct msc_onnx_export *e, int32_t slot) {
 }
 
 // Marks the joints that read an edited operand, or whose output is read under an edit. Bodies have
-// no edits, so control flow keeps its own types; so do external joints, whose nodes stay as they are.
+// no edits, so control flow keeps its own types; so do external joints, whose nodes stay as they
+// are.
 static void mark_edited(struct msc_onnx_wide *w, const struct msc_onnx_export *e) {
     const struct msc_sites *sites = e->options->sites;
     for (int32_t i = 0; i < sites->n_slots; i++) {

@@ -6,8 +6,8 @@
 
 // The least gain of changing a single activation, as a fraction of the loss.
 #define LEAST_GAIN 0.002
-// The greatest factor on bit operations if the other activations are float. A float product counts 16
-// times as much as one of bytes, so less than half of the products are then float.
+// The greatest factor on bit operations if the other activations are float. A float product counts
+// 16 times as much as one of bytes, so less than half of the products are then float.
 #define MOST_COST 8
 
 bool msc_quick__takes_dynamic(const struct msc_quick *q, size_t task) {

@@ -1,6 +1,7 @@
 // Finds the best plans. First the choices for activations are tried in turn, then the choices for
 // weights together with the best choice for activations, then single activations with the other of
-// static and dynamic scales. Then tensors of the best pair are left float, slow plans are rejected or replaced by quicker ones, and weights are improved.
+// static and dynamic scales. Then tensors of the best pair are left float, slow plans are rejected
+// or replaced by quicker ones, and weights are improved.
 #include "pipeline/quick/quick_internal.h"
 
 #include <math.h>

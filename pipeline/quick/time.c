@@ -1,5 +1,5 @@
-// Rejects plans that float tensors or dynamic activations slow down, and plans slower than the float model if there is a
-// quicker one. Each end of a float section needs a conversion, so a
+// Rejects plans that float tensors or dynamic activations slow down, and plans slower than the
+// float model if there is a quicker one. Each end of a float section needs a conversion, so a
 // single float tensor may cost more time than integer arithmetic saves. Times are measured in the
 // runtime if it is available; otherwise they are predicted.
 #include "pipeline/delivery.h"
