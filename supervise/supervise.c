@@ -287,14 +287,17 @@ static void check_deadlines(struct supervisor *s) {
     }
 }
 
-// Waits until the worker and everything that it started have ended.
+// Waits until the worker has ended. Unless it succeeded, ends everything that it started; programs
+// that it ran to their end may have left processes on purpose.
 static int wait_for_worker(struct supervisor *s) {
     int state = 0;
     for (;;) {
         siginfo_t death = {0};
         int failed = waitid(P_PID, (id_t)s->worker, &death, WEXITED | WNOHANG | WNOWAIT);
         if (death.si_pid == s->worker || (failed && errno == ECHILD)) {
-            msc_session_end(s->worker);
+            if (death.si_code != CLD_EXITED || death.si_status != 0) {
+                msc_session_end(s->worker);
+            }
             waitpid(s->worker, &state, 0);
             s->worker = 0;
             atomic_store(&s->page->worker, 0);
