@@ -30,6 +30,7 @@ from mscgym.serving import Connection, Server
 STOPPED = 4  # exit code: stopped on request
 POLL_S = 0.2
 MOST_REQUESTS = 50  # to end
+HEARD = 10          # requests, after which the program has surely heard of the second one
 log = logging.getLogger("mscgym")
 
 
@@ -134,7 +135,9 @@ class _Run:
         """Ends the program after an exception of this process, such as one of a metric."""
         for i in range(MOST_REQUESTS):  # signals in quick succession would count as one
             self.stop()
-            if i == 1:  # now nothing that still waits for an answer is recorded
+            # The second request ends what waits for an answer. A connection that ends before the
+            # program has heard of it is a failed trial.
+            if i == HEARD:
                 self._disconnect()
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self._process.wait(POLL_S)
