@@ -22,7 +22,9 @@ import tempfile
 from pathlib import Path
 
 FOLDERS = ("examples", "python/examples")
-MISSING = re.compile(r"ModuleNotFoundError: No module named '(\w+)")
+# A folder without modules, such as Debian's data of onnx, has no known location.
+MISSING = re.compile(r"ModuleNotFoundError: No module named '(\w+)|"
+                     r"ImportError: cannot import name '\w+' from '(\w+)' \(unknown location\)")
 
 
 def head(path):
@@ -48,7 +50,8 @@ def missing_package(path, output):
     otherwise None.
     """
     found = MISSING.search(output) if path.suffix == ".py" else None
-    return found[1] if found and found[1] in head(path) else None
+    package = found and (found[1] or found[2])
+    return package if package and package in head(path) else None
 
 
 def install(arguments, folder):
