@@ -30,7 +30,7 @@ from mscgym.serving import Connection, Server
 STOPPED = 4  # exit code: stopped on request
 POLL_S = 0.2
 MOST_REQUESTS = 50  # to end
-HEARD = 10          # requests, after which the program has surely heard of the second one
+HEARD = 3           # number of requests after which the program has heard of the second one
 log = logging.getLogger("mscgym")
 
 
@@ -135,8 +135,8 @@ class _Run:
         """Ends the program after an exception of this process, such as one of a metric."""
         for i in range(MOST_REQUESTS):  # signals in quick succession would count as one
             self.stop()
-            # The second request ends what waits for an answer. A connection that ends before the
-            # program has heard of it is a failed trial.
+            # After the second request, a trial whose connection ends is not recorded. Before it, the
+            # trial would count as failed.
             if i == HEARD:
                 self._disconnect()
             with contextlib.suppress(subprocess.TimeoutExpired):
