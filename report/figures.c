@@ -268,52 +268,35 @@ static const char *shorten(struct msc_arena *arena, const char *name) {
     return msc_arena_printf(arena, "%.*s…%s", (int)head, name, name + tail);
 }
 
-static int by_size(const void *a, const void *b) {
-    double p = fabs(((const struct msc_plot_bar *)a)->value);
-    double q = fabs(((const struct msc_plot_bar *)b)->value);
-    return (p < q) - (p > q);
-}
-
-static struct msc_plot_bar *find_bar(struct msc_plot_bar bars[], size_t n, const char *name) {
+static bool has_bar(const struct msc_plot_bar bars[], size_t n, const char *name) {
     for (size_t i = 0; i < n; i++) {
         if (strcmp(bars[i].name, name) == 0) {
-            return &bars[i];
+            return true;
         }
     }
-    return NULL;
+    return false;
 }
 
-// Reads the largest effect of each task.
-static enum msc_status read_effects(struct msc_plot_bar **out, size_t *n, struct msc_arena *arena,
-                                    const cJSON *alone) {
+// Reads the largest effect of each task. The list begins with the largest effect of all.
+static size_t read_effects(struct msc_plot_bar bars[MOST_EFFECTS], const cJSON *alone) {
     const cJSON *row = NULL;
-    struct msc_plot_bar *bars =
-        msc_arena_array(arena, (size_t)cJSON_GetArraySize(alone) + 1, sizeof bars[0]);
-    MSC_TRY(MSC_ALLOCATED(bars));
-    *n = 0;
+    size_t n = 0;
     cJSON_ArrayForEach(row, alone) {
         struct msc_plot_bar bar = {msc_page__text(row, "task"),
                                    msc_page__number(row, "difference")};
-        struct msc_plot_bar *old = find_bar(bars, *n, bar.name);
-        if (isfinite(bar.value) && !old) {
-            bars[(*n)++] = bar;
-        } else if (isfinite(bar.value) && fabs(bar.value) > fabs(old->value)) {
-            *old = bar;
+        if (n < MOST_EFFECTS && isfinite(bar.value) && !has_bar(bars, n, bar.name)) {
+            bars[n++] = bar;
         }
     }
-    qsort(bars, *n, sizeof bars[0], by_size);
-    *out = bars;
-    return MSC_OK;
+    return n;
 }
 
 static enum msc_status draw_effects(const struct figures_subject *s) {
     const cJSON *effects = msc_json_get(s->record, "effects");
     const char *metric = msc_page__text(effects, "metric"), *name = "";
     struct msc_arena *arena = &s->to->arena;
-    struct msc_plot_bar *bars = NULL;
-    size_t n = 0;
-    MSC_TRY(read_effects(&bars, &n, arena, msc_json_get(effects, "alone")));
-    n = n < MOST_EFFECTS ? n : MOST_EFFECTS;
+    struct msc_plot_bar bars[MOST_EFFECTS];
+    size_t n = read_effects(bars, msc_json_get(effects, "alone"));
     if (n == 0 || bars[0].value == 0.0) {
         return MSC_OK;
     }
