@@ -186,6 +186,32 @@ def check_compared(port, page, n_lines, note):
     check("no error", tab.errors == [])
 
 
+def check_learnt(mscgym, port):
+    """What the agent learnt, with long names of tasks: as text, and within pages of any width."""
+    name = "<b>encoder</b>" + "_0123456789" * 12
+    tasks = [{"name": f"{name}.{t}", "choices": ["8", "4", "2"]} for t in range(5)]
+    alone = [[0, 1, 2]] * 5
+    Path("pairs.json").write_text(json.dumps({
+        "schema": "mscgym.table.1", "tasks": tasks,
+        "metrics": [{"name": "distill_loss", "alone": alone,
+                     "pairs": [{"tasks": [1, 3], "values": [[0, 0, 0], [0, 0, 0], [0, 0, 4]]}]}],
+        "costs": [{"name": "size_bytes", "alone": [[8, 4, 2]] * 5}]}), encoding="utf-8")
+    Path("learnt.json").write_text(json.dumps({"workspace": "learnt", "verbose": "error", "gym": [{
+        "record": "r.jsonl", "env": {"type": "table", "file": "pairs.json", "bounds": {"size_bytes": {"max": 24}}},
+        "agent": {"type": "auto"}, "budget": {"trials": 60}, "parallel": 4}]}), encoding="utf-8")
+    run(mscgym, "search", "learnt.json", "--quiet")
+    run(mscgym, "report", "learnt/r.jsonl")
+    tab = Tab(port, url_of("learnt/r.html"))
+    said = tab.ask("[...document.querySelectorAll('.learnt li')].map(item => item.textContent)")
+    check("a pair is named", len(said) == 1 and ".1 at 2 and <b>" in said[0] and ".3 at 2 act together" in said[0])
+    for width in (1280, 820, 400):
+        tab.call("Emulation.setDeviceMetricsOverride", width=width, height=900, deviceScaleFactor=1, mobile=False)
+        tab.wait("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
+        check(f"no part is wider than a page of {width}",
+              tab.ask("[...document.querySelectorAll('.learnt li')].every(i => i.scrollWidth <= i.clientWidth)"))
+    check("no error", tab.errors == [])
+
+
 def make_hostile(mscgym, files):
     for name in ("tiny.onnx", "inputs.npz"):
         shutil.copy(Path(files) / name, name)
@@ -327,6 +353,7 @@ def check_pages(mscgym, files, port):
     if has_charts:
         check_compared(port, "both.html", 2, "")
         check_compared(port, "three.html", 2, "Not drawn, because their objective differs: toy.")
+    check_learnt(mscgym, port)
     make_hostile(mscgym, files)
     check_hostile(port)
     check_live(mscgym, port, has_charts)
