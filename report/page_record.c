@@ -204,6 +204,22 @@ static void write_tradeoff(struct msc_str *out, const cJSON *record, int index) 
     msc_page__end(out);
 }
 
+static void write_choices(struct msc_str *out, const cJSON *record, int index) {
+    const cJSON *trials = msc_json_get(record, "trials");
+    if (cJSON_GetArraySize(msc_json_get(trials, "tasks")) == 0) {
+        return;
+    }
+    msc_page__begin(out, index, "choices", "Choices of the best trials");
+    msc_str_append(out,
+                   "<p class=\"note\">Each line is a trial within the bounds; the best tenth is "
+                   "highlighted. The first axes are the tasks that the objective depends on "
+                   "most.</p>\n");
+    msc_page__chart(out, "choices",
+                    "The choices of trials for the most important tasks, with cost and objective");
+    msc_str_append(out, "<noscript><p class=\"note\">The picture needs scripts.</p></noscript>\n");
+    msc_page__end(out);
+}
+
 static void write_speed(struct msc_str *out, const cJSON *record, int index) {
     const char *const columns[] = {"seconds", "trials a second", "reuse", NULL};
     const cJSON *speed = msc_json_get(msc_json_get(record, "trials"), "speed");
@@ -507,6 +523,7 @@ enum msc_status msc_page__record(struct msc_str *out, const cJSON *record, int i
     msc_page__end(out);
     write_progress(out, record, index);
     write_tradeoff(out, record, index);
+    write_choices(out, record, index);
     write_layers(out, record, index);
     write_effects(out, record, index);
     write_learnt(out, record, index);

@@ -121,6 +121,32 @@ def check(what, is_so):
         raise AssertionError(what)
 
 
+def check_choices(tab):
+    """Each line of the parallel coordinates crosses the axes where the trial's choices and metrics are; lines of one
+    choice are spread by at most a twentieth of the axis.
+    """
+    wrong = tab.ask("""(() => {
+      const record = data.records[0], trials = record.trials, points = trials.points;
+      const picture = document.querySelector('svg.choices'), name = record.numbers.objectives[0].metric;
+      const paths = [...picture.querySelectorAll('path.best, path.other')];
+      const axis = picture.querySelector('path.axis').getAttribute('d').match(/[0-9.]+/g).map(Number);
+      const length = axis[2] - axis[0], wrong = [];
+      for (const path of paths) {
+        const id = Number(path.querySelector('title').textContent.match(/trial ([0-9]+)/)[1]);
+        const i = points.id.indexOf(id), xs = path.getAttribute('d').match(/[0-9.]+/g).map(Number).filter((v, k) => k % 2 === 0);
+        trials.tasks.forEach((task, k) => {
+          const share = task.labels.length < 2 ? .5 : task.choices[i] / (task.labels.length - 1);
+          if (Math.abs((xs[k] - axis[0]) / length - share) > .05) { wrong.push([id, task.task]); }
+        });
+      }
+      const best = paths[paths.length - 1].querySelector('title').textContent;
+      const values = points.metrics[name].filter((v, i) => points.state[i] === 0);
+      if (!best.endsWith(': ' + shown(Math.min(...values)))) { wrong.push(best); }
+      return paths.length < 10 ? ['few lines'] : wrong;
+    })()""")
+    check("choices of trials are drawn where they are", wrong == [])
+
+
 def check_charts(port, page, has_charts):
     tab = Tab(port, url_of(page))
     n = tab.ask("document.querySelectorAll('canvas').length")
@@ -134,6 +160,7 @@ def check_charts(port, page, has_charts):
     check("dark", True)
     pdf = tab.call("Page.printToPDF")
     check("printed", len(base64.b64decode(pdf["data"])) > 10000)
+    check_choices(tab)
     check("no error", tab.errors == [])
     tab.call("Emulation.setScriptExecutionDisabled", value=True)
     tab.load(url_of(page) + "?")
