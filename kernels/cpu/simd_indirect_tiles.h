@@ -63,11 +63,14 @@ VECTOR_INLINE vint add_group(enum operands operands, vint sum, int32_t group, vi
 // follow.
 VECTOR_INLINE const char *add_groups(enum operands operands, vint s[], int n, int vectors,
                                      const char *const x[], const char *weights, int64_t begin,
-                                     int64_t end) {
+                                     int64_t end, int64_t ahead) {
     for (int64_t k = begin; k < end; k += GROUP) {
         vint y[MOST_VECTORS];
         UNROLL for (int c = 0; c < vectors; c++) {
             y[c] = vi_load(weights + c * VECTOR);
+        }
+        UNROLL for (int c = 0; operands == OF_PAIRS && c < vectors; c++) {
+            __builtin_prefetch(weights + c * VECTOR + ahead, 0, 2);
         }
         weights += vectors * VECTOR;
         UNROLL for (int p = 0; p < n; p++) {
@@ -103,7 +106,7 @@ VECTOR_INLINE void add_windows(enum operands operands, vint s[], int n, int vect
             UNROLL for (int p = 0; operands == OF_FLOATS && p < n; p++) {
                 __builtin_prefetch(x[p] + k + b->ahead);
             }
-            weights = add_groups(operands, s, n, vectors, x, weights, k, end);
+            weights = add_groups(operands, s, n, vectors, x, weights, k, end, depth / GROUP * vectors * VECTOR);
         }
     }
 }
