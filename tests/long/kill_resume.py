@@ -18,8 +18,9 @@ records must contain stopped trials, and every line must verify.
 Searches that compute more than trials are killed at random times, so that kills also hit their
 preparation and their final steps: choices that replace weights followed by the stage `distill`, all
 sites of onnxruntime, dynamic activations, channels, channels and single weights, channels and bits
-in one search, four searches in turn. All their files must equal the first ones byte by byte, and verify; also with 1, 2
-and 4 threads and with the least memory.
+in one search, four searches in turn, many tasks (which needs numpy and onnx). All their files must
+equal the first ones byte by byte, and verify; also with 1, 2 and 4 threads and with the least
+memory.
 
 The same, without threads and memory, for external agents and environments: programs (also in
 races), those of the Python package, Optuna's samplers if --optuna names a Python that has it, an
@@ -30,6 +31,7 @@ that is a program.
 same way. Prints a line for each check; exits with 1 if one fails.
 """
 import argparse
+import atexit
 import hashlib
 import json
 import os
@@ -156,7 +158,23 @@ def in_turn(trials):
     return config
 
 
-OF_EXAMPLE = {"channels": of_channels, "weights": of_weights, "joint": of_both, "in turn": in_turn}
+def of_many_tasks(trials):
+    """A chain of convolutions. Its space is so large that losses of single choices are measured first."""
+    import numpy
+    sys.path.append(os.path.join(HERE, "..", "..", "bench"))
+    from networks import chain
+    folder = tempfile.mkdtemp(prefix="kill_resume_chain_")
+    atexit.register(shutil.rmtree, folder)
+    model, inputs = (os.path.join(folder, name) for name in ("chain.onnx", "inputs.npy"))
+    shape = chain(model, length=30, channels=4, size=8)
+    numpy.save(inputs, numpy.random.default_rng(0).normal(size=(16, *shape)).astype(numpy.float32))
+    env = {"choices": [{"bits": 8}, {"bits": 6}, {"bits": 4}], "bounds": {"size_ratio": {"max": 0.3}}}
+    return {"model": model, "dataset": {"inputs": inputs, "batch": 4}, "quantize": {"gym": [
+        dict(entry_of("chain.jsonl", env, trials), agent={"type": "auto"})]}}
+
+
+OF_EXAMPLE = {"channels": of_channels, "weights": of_weights, "joint": of_both, "in turn": in_turn,
+              "many tasks": of_many_tasks}
 
 
 # Agents and environments that are no part of the product: programs and shared libraries.
