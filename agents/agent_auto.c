@@ -353,10 +353,17 @@ static const char additive_turns[] = "PPP0PPPPPPP0PPPP";
 static const char front_turns[] = "P0P3P0P3P0P3P0P3";
 static const char draw_turns[] = "36A";
 
+// Whether hopes are worth trials. If the space gives the isolated losses, the first plans are good.
+// Until as many trials as tasks were observed, most hopes would then be points far from them.
+static bool wants_hopes(const struct msc_auto *a) {
+    return a->has_hopes &&
+           (msc_auto_needs_probes(a) || a->n_told >= a->sampler.bounds.space->n_tasks);
+}
+
 // Returns a hope with probability `hope_chance`. Otherwise draws a kind in proportion to its
 // success rate.
 static char usual_turn(struct msc_auto *a) {
-    if (a->has_hopes && a->is_ready && !msc_auto_looks_additive(a) &&
+    if (wants_hopes(a) && a->is_ready && !msc_auto_looks_additive(a) &&
         msc_rng_double(a->sampler.rng) < a->hope_chance) {
         return 'H';
     }

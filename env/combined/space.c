@@ -13,10 +13,10 @@ static const char *const feature_names[N_FEATURES] = {"position", "log2_elements
                                                       "is_weight", "is_channels"};
 
 // The choice features of both spaces; NaN if not applicable.
-enum { N_CHOICE_FEATURES = 6 };
+enum { N_CHOICE_FEATURES = 5 };
 
 static const char *const choice_feature_names[N_CHOICE_FEATURES] = {
-    "bits", "group_size", "size_bytes", "weight_error", "distill_loss", "density"};
+    "bits", "group_size", "size_bytes", "weight_error", "density"};
 
 // ---- Tasks ------------------------------------------------------------------------------------
 
