@@ -238,7 +238,6 @@ def of_table(name, trials):
     return {"gym": [entry]}, {"table.json": json.dumps(table), "table.csv": "\n".join(rows) + "\n"}
 
 
-OF_EXAMPLE = {"channels": of_channels, "weights": of_weights, "joint": of_both, "in turn": in_turn}
 
 
 # Agents and environments that are no part of the product: programs and shared libraries.
