@@ -186,6 +186,7 @@ def of_many_tasks(trials):
 OF_EXAMPLE = {"channels": of_channels, "weights": of_weights, "joint": of_both, "in turn": in_turn,
               "many tasks": of_many_tasks}
 
+
 # Searches without a network: losses from tables of all points, with features and without, some of
 # which cannot be measured. Keys: the kind of loss, and the objectives beside it.
 N_TASKS, N_CHOICES = 6, 3
@@ -236,8 +237,6 @@ def of_table(name, trials):
         env["objectives"] = ["distill_loss", *more]
     entry = dict(entry_of("table.jsonl", env, trials), agent={"type": "auto"})
     return {"gym": [entry]}, {"table.json": json.dumps(table), "table.csv": "\n".join(rows) + "\n"}
-
-
 
 
 # Agents and environments that are no part of the product: programs and shared libraries.
