@@ -163,8 +163,14 @@ static void test_agents_auto_near__link(void **state) {
             assert_true(is_close(msc_link_of(&links[i], d), expected));
             assert_true(is_close(msc_link_log_slope(&links[i], d), slope));
             assert_true(msc_link_of(&links[i], -d) == -d);
+            assert_true(is_close(msc_link_inverse(&links[i], expected), d));
+            double half = is_exp ? s * expm1(0.5 * d / s) : -s * log1p(-0.5 * d / s);
+            assert_true(
+                is_close(msc_link_chord(&links[i], d, half), (expected - half) / (0.5 * d)));
+            assert_true(is_close(msc_link_chord(&links[i], d, expected), exp(slope)));
         }
         assert_true(msc_link_of(&none, d) == d && msc_link_log_slope(&none, d) == 0.0);
+        assert_true(msc_link_inverse(&none, d) == d && msc_link_chord(&none, d, 0.3) == 1.0);
     }
     // Beyond the end of the logarithm, values still grow.
     assert_true(msc_link_of(&links[2], 7.0) > msc_link_of(&links[2], 6.5));
@@ -186,6 +192,11 @@ static double saturates_slowly(double x) {
 
 static double saturates(double x) {
     return 1.0 - exp(-0.3 * x);
+}
+
+// Most points have a loss so near to 1 that they tell little.
+static double saturates_deeply(double x) {
+    return 1.0 - exp(-1.2 * x);
 }
 
 // The loss of choice c of task t alone, before saturation.
@@ -248,13 +259,16 @@ static void open_agent(struct small_space *p, struct msc_agent **agent, uint64_t
     assert_ok(msc_agent_create(agent, msc_agent_find("auto"), NULL, &p->space, &p->goal, seed));
 }
 
-// The agent finds the link that undoes the saturation, and none for sums.
+// The agent finds the link that undoes the saturation, and none for sums. Under the link, the losses
+// add up.
 static void test_agents_auto_near__chosen_link(void **state) {
     static const struct {
         loss_fn loss;
         enum msc_link_kind kind;
-    } cases[] = {
-        {plain, MSC_LINK_NONE}, {saturates_slowly, MSC_LINK_EXP}, {saturates, MSC_LINK_LOG}};
+    } cases[] = {{plain, MSC_LINK_NONE},
+                 {saturates_slowly, MSC_LINK_EXP},
+                 {saturates, MSC_LINK_LOG},
+                 {saturates_deeply, MSC_LINK_LOG}};
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct small_space p;
@@ -264,6 +278,7 @@ static void test_agents_auto_near__chosen_link(void **state) {
         run(agent, &p.space, cases[i].loss, false, 40, 0);
         const struct msc_auto *a = msc_agent_state(agent);
         assert_int_equal(a->parts[0].model.link.kind, cases[i].kind);
+        assert_true(msc_auto_looks_additive(a));
         msc_agent_remarks(agent, &remarks);
         assert_true((strstr(msc_str_text(&remarks), "losses saturate") != NULL) ==
                     (cases[i].kind != MSC_LINK_NONE));
