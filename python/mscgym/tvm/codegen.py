@@ -161,8 +161,9 @@ class Writer:
             *[(variable, item.alias or variable, item) for variable, item in inputs],
             *[(variable, item.name, item) for variable, item in weights]]]
         parameters = ", ".join([variable for variable, _ in inputs + weights])
-        return head, [f"with bb.function({name!r}, [{parameters}]{attrs}):", *[f"    {line}" for line in reversed(kept)],
-                      f"    bb.emit_func_output({result})"], [tensor.name for _, tensor in weights]
+        lines = [f"with bb.function({name!r}, [{parameters}]{attrs}):", *[f"    {line}" for line in reversed(kept)],
+                 f"    bb.emit_func_output({result})"]
+        return head, lines, [tensor.name for _, tensor in weights]
 
     def library(self, joint: Joint) -> str:
         """A call of the function that an external joint's body becomes. Its attributes are those of TVM's
@@ -191,8 +192,8 @@ class Writer:
                    *[name for name in [*_HELPERS, "symbol"] if re.search(rf"\b{name}\(", text)]]
         return "\n".join([
             f'"""{self.graph.name}: a Relax module that mscgym wrote from a graph.', "",
-            "module() returns it with its weights as parameters, load() with its weights as constants. `python3 main.py`",
-            "compiles it and compares it with recorded outputs.", '"""',
+            "module() returns it with its weights as parameters, load() with its weights as constants. `python3 "
+            "main.py`", "compiles it and compares it with recorded outputs.", '"""',
             "from pathlib import Path", "", "from tvm import relax", "from tvm.relax import op", "",
             f"from mscgym.tvm.module import {', '.join(sorted(helpers))}", "",
             "FOLDER = Path(__file__).resolve().parent", "", "", text, "", "", "def load():",
