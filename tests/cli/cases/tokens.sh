@@ -37,6 +37,15 @@ mscgym search search.json --quiet --json 2>&1 | grep -v ^warning |
     jq -c '.[0].winner.examined.validation | [.cross_entropy > 0, .top1_kept > 0.5]'
 mscgym resume w/*.jsonl --trials 2 --quiet --json 2>&1 | grep -v ^warning | jq -c '.[0] | has("winner")'
 
+echo "- in groups, the scales of the table of ids have nearly the least squared error"
+jq -c '.quantize.gym[0].env |= {choices: [{bits: 4, group_size: 32, rounding: "descent"}], activations: {float: true}} |
+    .quantize.gym[0].budget.trials = 1 | .workspace = "g"' search.json >groups.json
+mscgym search groups.json --quiet 2>>said.txt >out.txt
+jq -c --slurpfile expected "$FILES/decoder.json" '[.edits[] | select(.site == "table") | .scales] | .[0] as $scales |
+    $expected[0] | [range(4) as $i | $scales[$i] as $s |
+        ([.table[$i][] | . - $s * ([[. / $s | round, -8] | max, 7] | min) | . * .] | add) < 1.02 * .least_errors[$i]]' \
+    g/msc_quantize.json
+
 echo "- errors"
 fails() { quantize --inputs "$@" || sed "s|$FILES|FILES|g" said.txt; }
 fails "$FILES/decoder_ids.npy"
