@@ -219,6 +219,9 @@ def check_errors(mscgym, folder, rng):
     for other in (False, {"weights": 8}):
         text = run(mscgym, "search", config(folder, path, x, {"equalize": other}), fails=True)
         check("r.jsonl" in text, text)
+    os.remove(os.path.join(folder, "r.jsonl.base.json"))
+    text = run(mscgym, "search", config(folder, path, x, {"equalize": True}), fails=True)
+    check("r.jsonl.base.json" in text and text.count("\n") == 1, text)
 
 
 def main():
