@@ -1,4 +1,5 @@
-// Reads and writes the keys of the steps that follow a search: `runtime`, `rerank` and `distill`.
+// Reads and writes the keys of the steps that follow a search: `runtime`, `rerank` and `distill`, and the key
+// `equalize` of the step before it.
 #include "config/config_internal.h"
 
 #include "env/quantize/distill.h"
@@ -52,6 +53,25 @@ enum msc_status msc_config__read_rerank(struct msc_config *c, cJSON **out, const
     }
     *out = rerank;
     return MSC_OK;
+}
+
+enum msc_status msc_config__read_equalize(struct msc_config *c, cJSON **out, const cJSON *value,
+                                          const char *place) {
+    struct msc_config_equalize keys;
+    *out = NULL;
+    if (!value || cJSON_IsFalse(value)) {
+        return MSC_OK;
+    }
+    if (!cJSON_IsTrue(value) && !cJSON_IsObject(value)) {
+        return MSC_FAIL(MSC_E_INVALID, "%s: expected true, false or {\"weights\", \"activations\"}",
+                        place);
+    }
+    msc_param_defaults(msc_config__equalize_params, &keys);
+    MSC_TRY(msc_param_read(msc_config__equalize_params, &keys, cJSON_IsObject(value) ? value : NULL,
+                           place, NULL, &c->arena));
+    *out = cJSON_CreateObject();
+    MSC_TRY(MSC_ALLOCATED(*out));
+    return msc_param_write(msc_config__equalize_params, &keys, *out);
 }
 
 // Checks `ridge` and adds it to `out` as a list; if it is missing, adds the default.

@@ -213,6 +213,7 @@ void msc_config_destroy(struct msc_config *c) {
         cJSON_Delete(c->entries[i].race);
         cJSON_Delete(c->entries[i].rerank);
         cJSON_Delete(c->entries[i].distill);
+        cJSON_Delete(c->entries[i].equalize);
         msc_env_library_close(c->entries[i].library);
     }
     cJSON_Delete(c->json);

@@ -63,8 +63,9 @@ struct msc_config_entry {
     // As the configuration gives it (records/race.h), or false: no race. NULL: not given, so the
     // record decides or, if there is none, the session.
     struct cJSON *race;
-    struct cJSON *rerank;  // with all defaults (docs/runtime.md); NULL: none
-    struct cJSON *distill; // `ridge` and `held_back`, with defaults; NULL: no such stage
+    struct cJSON *rerank;   // with all defaults (docs/runtime.md); NULL: none
+    struct cJSON *equalize; // bits of `weights` and `activations`; NULL: weights keep their values
+    struct cJSON *distill;  // `ridge` and `held_back`, with defaults; NULL: no such stage
     struct msc_budget budget;
     double trial_seconds; // time limit of one trial; <= 0: none
     double quiet_seconds; // longest time without a sign of life; 0: no limit

@@ -38,7 +38,7 @@ struct msc_config_runtime_keys {
 
 struct msc_config_gym {
     const char *record, *base, *folder;
-    const cJSON *env, *agent, *budget, *race, *rerank, *distill;
+    const cJSON *env, *agent, *budget, *race, *rerank, *distill, *equalize;
     double trial_seconds;
     double quiet_seconds;
     int64_t seed, parallel;
@@ -49,6 +49,10 @@ struct msc_config_gym {
 struct msc_config_rerank {
     int64_t top;
     const cJSON *command;
+};
+
+struct msc_config_equalize {
+    int64_t weights, activations;
 };
 
 struct msc_config_distill {
@@ -95,6 +99,7 @@ extern const struct msc_param msc_config__section_params[];
 extern const struct msc_param msc_config__runtime_params[];
 extern const struct msc_param msc_config__gym_params[];
 extern const struct msc_param msc_config__rerank_params[];
+extern const struct msc_param msc_config__equalize_params[];
 extern const struct msc_param msc_config__distill_params[];
 extern const struct msc_param msc_config__budget_params[];
 extern const struct msc_param msc_config__data_params[];
@@ -155,6 +160,9 @@ enum msc_status msc_config__read_runtime(struct msc_config *c, struct msc_config
 // begin with `place`.
 enum msc_status msc_config__read_rerank(struct msc_config *c, cJSON **out, const cJSON *value,
                                         const char *place);
+// Like msc_config__read_rerank, but for `equalize`, which may be true, false or an object.
+enum msc_status msc_config__read_equalize(struct msc_config *c, cJSON **out, const cJSON *value,
+                                          const char *place);
 // Like msc_config__read_rerank, but for `distill`, which may be true, false or an object.
 enum msc_status msc_config__read_distill(struct msc_config *c, cJSON **out, const cJSON *value,
                                          const char *place);

@@ -394,6 +394,16 @@ static enum msc_status read_distill(struct place *p, const cJSON *object) {
                           p->path);
 }
 
+static enum msc_status read_equalize(struct place *p, const cJSON *object) {
+    MSC_TRY(msc_config__read_equalize(p->config, &p->entry->equalize, object,
+                                      place_of_key(p, "equalize")));
+    return !p->entry->equalize || (p->section && !msc_config__decides_channels(p->entry))
+               ? MSC_OK
+               : MSC_FAIL(MSC_E_INVALID,
+                          "%s: equalize prepares a quantize search: use it only in \"quantize\"",
+                          p->path);
+}
+
 // The rungs are checked against the number of batches later, when the samples are loaded.
 static enum msc_status read_race(struct place *p, const cJSON *value) {
     struct msc_race race;
@@ -441,5 +451,6 @@ enum msc_status msc_config__read_entry(struct msc_config *c, const char *section
     MSC_TRY(read_race(&p, from.race));
     MSC_TRY(read_rerank(&p, from.rerank));
     MSC_TRY(read_distill(&p, from.distill));
+    MSC_TRY(read_equalize(&p, from.equalize));
     return read_agent(&p, from.agent, &e->agent);
 }

@@ -36,6 +36,7 @@ static const struct {
     {"quantize.gym[N].rerank", msc_config__rerank_params},
     {"quantize.gym[N].rerank.command and env.command", msc_command_params},
     {"quantize.gym[N].distill", msc_config__distill_params},
+    {"quantize.gym[N].equalize", msc_config__equalize_params},
     {"quantize.gym[N].budget", msc_config__budget_params},
     {"profile", msc_config__profile_params},
     {"parse", msc_config__parse_params},

@@ -53,6 +53,7 @@ static const struct object objects[] = {
     {"rerank", msc_config__rerank_params},
     {"command", msc_command_params},
     {"distill", msc_config__distill_params},
+    {"equalize", msc_config__equalize_params},
     {"prepare", msc_config__prepare_params},
     {"parse", msc_config__parse_params},
     {"optimize", msc_config__optimize_params},

@@ -251,6 +251,11 @@ const struct msc_param msc_config__gym_params[] = {
      .help = "strategy file to start from; default: the results of earlier entries",
      .offset = GYM(base),
      .type = MSC_PARAM_TEXT},
+    {.name = "equalize",
+     .help = "rescales channels before the search so that one scale per activation suits them: "
+             "true, or {weights, activations}",
+     .offset = GYM(equalize),
+     .type = MSC_PARAM_JSON},
     {.name = "folder",
      .help = "folder that an agent's program runs in and its paths are relative to; default: the "
              "configuration's folder",
@@ -272,6 +277,24 @@ const struct msc_param msc_config__rerank_params[] = {
              "maximise, timeout}",
      .offset = offsetof(struct msc_config_rerank, command),
      .type = MSC_PARAM_JSON},
+    {0},
+};
+
+const struct msc_param msc_config__equalize_params[] = {
+    {.name = "weights",
+     .help = "bits of weights for which channels are rescaled",
+     .offset = offsetof(struct msc_config_equalize, weights),
+     .type = MSC_PARAM_I64,
+     .number = 4,
+     .min = 2,
+     .max = 8},
+    {.name = "activations",
+     .help = "bits of activations for which channels are rescaled",
+     .offset = offsetof(struct msc_config_equalize, activations),
+     .type = MSC_PARAM_I64,
+     .number = 4,
+     .min = 2,
+     .max = 8},
     {0},
 };
 

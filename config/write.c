@@ -157,6 +157,9 @@ static enum msc_status config_write_entry(struct writer *w, cJSON *list,
     if (e->distill) {
         MSC_TRY(config_add_copy(object, "distill", e->distill));
     }
+    if (e->equalize) {
+        MSC_TRY(config_add_copy(object, "equalize", e->equalize));
+    }
     // The seed is written as a string, because a double does not hold all of its digits.
     MSC_TRY(msc_json_add_u64_text(object, "seed", e->seed));
     MSC_TRY(msc_json_add_number(object, "parallel", e->parallel));

@@ -3,7 +3,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "records/record_files.h"
-#include "model/strategies.h"
+#include "model/equalize.h"
 #include "tools/strategy.h"
 
 #include <string.h>
@@ -50,10 +50,44 @@ static enum msc_status check_hash(const struct msc_config_entry *e, const struct
                           msc_record_path(record), e->base);
 }
 
+// Rescales channels, and says how many activations gain from it.
+static enum msc_status equalize(struct msc_strategy **out, const struct msc_setup *setup,
+                                const struct msc_config_entry *e) {
+    size_t n = 0;
+    if (*out) {
+        return MSC_FAIL(MSC_E_UNSUPPORTED,
+                        "%s: equalize needs a search that starts from the model itself, not from "
+                        "the results of earlier searches",
+                        e->place);
+    }
+    const struct msc_equalize_bits bits = {
+        .weights = (int32_t)msc_json_get(e->equalize, "weights")->valuedouble,
+        .activations = (int32_t)msc_json_get(e->equalize, "activations")->valuedouble};
+    MSC_TRY(msc_model_equalize(out, &n, setup->model, &bits));
+    msc_log(setup->log, n > 0 ? MSC_LOG_INFO : MSC_LOG_WARNING,
+            n > 0 ? "%s: the channels of %zu activations were rescaled"
+                  : "%s: equalize finds %zu activations whose channels can be rescaled",
+            e->name, n);
+    return MSC_OK;
+}
+
+// A record keeps the weights that it began with, so their file is the entry's base.
+static bool began_equalized(const struct msc_config_entry *e, const struct msc_record *record) {
+    const cJSON *env = record ? msc_json_get(msc_record_header(record), "env") : NULL;
+    return e->equalize && !e->base && cJSON_IsString(msc_json_get(env, "base_strategy"));
+}
+
 enum msc_status msc_base_strategy_open(struct msc_strategy **out, struct msc_setup *setup,
                                        struct msc_config_entry *e, const struct msc_record *record,
                                        enum msc_setup_mode mode) {
     const struct msc_model *model = setup->model;
+    const char *path = msc_record_file(&setup->arena, e->record, MSC_RECORD_FILE_BASE);
+    MSC_TRY(MSC_ALLOCATED(path));
+    if (e->base && e->equalize && !record) {
+        return MSC_FAIL(MSC_E_UNSUPPORTED,
+                        "%s: base and equalize exclude each other: remove one of them", e->place);
+    }
+    e->base = began_equalized(e, record) ? path : e->base;
     if (e->base) {
         MSC_TRY(msc_strategy_load(out, e->base));
         if (model) {
@@ -64,8 +98,9 @@ enum msc_status msc_base_strategy_open(struct msc_strategy **out, struct msc_set
     if (setup->found && model) {
         MSC_TRY(dup_strategy(out, setup->found));
     }
-    const char *path = msc_record_file(&setup->arena, e->record, MSC_RECORD_FILE_BASE);
-    MSC_TRY(MSC_ALLOCATED(path));
+    if (e->equalize && model && model->dataset && !record) {
+        MSC_TRY(equalize(out, setup, e));
+    }
     if (record) {
         MSC_TRY(check_base(e, *out, path));
     } else if (mode == MSC_SETUP_RUN && !*out) {

@@ -98,6 +98,7 @@ def search(model: Any = None, data: Data = None, *, choices: Sequence[Choice] | 
            section: str = "quantize", target: str | None = None, env: Mapping[str, Any] | None = None,
            seed: int | None = None, parallel: int | None = None, race: bool | Mapping[str, Any] | None = None,
            rerank: Mapping[str, Any] | None = None, distill: bool | Mapping[str, Any] | None = None,
+           equalize: bool | Mapping[str, Any] | None = None,
            runtime: bool | Mapping[str, Any] | None = None, refine: str | Mapping[str, Any] | None = None,
            labels: Any = None, samples: int | None = None, validation: Any = 0.2, batch: int | None = None,
            workspace: AnyPath = "msc_workspace", config: AnyPath | None = None, progress: bool | None = None,
@@ -138,6 +139,7 @@ def search(model: Any = None, data: Data = None, *, choices: Sequence[Choice] | 
         race: Whether trials that cannot become the best end early; or {rungs, keep, margin}.
         rerank: Measures the best trials in their runtime: {top, command}.
         distill: True: improves the winner's weights at the end; or {ridge, held_back}.
+        equalize: True: rescales channels before the search, for 4 bits; or {weights, activations}.
         runtime: Measurement of the winner in its runtime: {threads, rounds}, or False for none.
         refine: As in `quantize`, for the winner; writes refined.onnx and refined.json to the workspace.
         labels: Labels [samples, ...] for `metric` and, if they are classes, the accuracy. Default: those of batches.
@@ -188,7 +190,8 @@ def search(model: Any = None, data: Data = None, *, choices: Sequence[Choice] | 
         held_back.rename(dict(zip(list(held_back.inputs), names)))
         dataset["validation"] = _saved(held_back, folder, "validation_")
     entry = {"env": _given(keys), "agent": _agent(agent), "seed": seed, "parallel": parallel, "race": race,
-             "rerank": rerank, "distill": distill, "budget": _given({"trials": trials, "time": time}) or None}
+             "rerank": rerank, "distill": distill, "equalize": equalize,
+             "budget": _given({"trials": trials, "time": time}) or None}
     configuration = {"workspace": ".", "model": path, "dataset": _given(dataset),
                      section: _given({"target": target, "runtime": runtime, "gym": [_given(entry)]}),
                      "export": {"model": "compressed.onnx"}}

@@ -1,0 +1,243 @@
+#!/usr/bin/env python3
+"""Checks `equalize` of a search against numpy and onnxruntime.
+
+    check_equalize.py MSCGYM
+
+Two networks are built with channels of very different ranges: convolutions with Relu, pooling,
+groups and a flattened linear layer; and a layer normalisation that two linear layers read. The
+replaced weights must be those of the formulas at the top of tools/equalizer.h, and the exported
+network must compute what the original does. Needs numpy, onnx and onnxruntime; exits with 77
+without them.
+"""
+import base64
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+try:
+    import numpy as np
+    import onnx
+    import onnxruntime
+    from onnx import TensorProto, helper, numpy_helper
+except ImportError as error:
+    print(f"skipped: {error}")
+    sys.exit(77)
+
+BIN = 1.02  # values are counted in 512 bins, so the ends of ranges are not exact
+STRENGTHS = (0, 0.25, 0.5, 0.75, 1)
+
+
+def check(holds, what):
+    if not holds:
+        print(f"failed: {what}")
+        sys.exit(1)
+
+
+def save(folder, nodes, weights, dims, outputs):
+    path = os.path.join(folder, "model.onnx")
+    graph = helper.make_graph(
+        nodes, "g", [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["n", *dims])],
+        [helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in outputs],
+        [numpy_helper.from_array(value.astype(np.float32), name) for name, value in weights.items()])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])
+    model.ir_version = 8
+    onnx.save(onnx.shape_inference.infer_shapes(model), path)
+    return path
+
+
+def conv_network(folder, rng):
+    """conv a -> relu -> max pool -> conv b in 2 groups -> relu -> flatten -> linear c."""
+    spread = 4.0 ** np.arange(-2, 2)
+    weights = {"a": rng.normal(size=(4, 2, 3, 3)) * spread[:, None, None, None],
+               "a_bias": rng.normal(size=4) * spread,
+               "b": rng.normal(size=(4, 2, 3, 3)) * spread[::-1, None, None, None],
+               "c": rng.normal(size=(5, 4 * 9)), "c_bias": rng.normal(size=5)}
+    nodes = [helper.make_node("Conv", ["x", "a", "a_bias"], ["1"], pads=[1, 1, 1, 1]),
+             helper.make_node("Relu", ["1"], ["2"]),
+             helper.make_node("MaxPool", ["2"], ["3"], kernel_shape=[2, 2], strides=[2, 2]),
+             helper.make_node("Conv", ["3", "b"], ["4"], pads=[1, 1, 1, 1], group=2),
+             helper.make_node("Relu", ["4"], ["5"]),
+             helper.make_node("Flatten", ["5"], ["6"]),
+             helper.make_node("Gemm", ["6", "c", "c_bias"], ["y"], transB=1)]
+    return save(folder, nodes, weights, [2, 6, 6], ["y"]), weights, rng.normal(size=(64, 2, 6, 6))
+
+
+def norm_network(folder, rng):
+    """layer normalisation -> linear layers d [in, out] and e [out, in], which add up."""
+    weights = {"gamma": 4.0 ** np.arange(-3, 3), "beta": rng.normal(size=6) * 3,
+               "d": rng.normal(size=(6, 3)), "d_bias": rng.normal(size=3),
+               "e": rng.normal(size=(3, 6)), "e_bias": rng.normal(size=3)}
+    nodes = [helper.make_node("LayerNormalization", ["x", "gamma", "beta"], ["1"]),
+             helper.make_node("Gemm", ["1", "d", "d_bias"], ["2"]),
+             helper.make_node("Gemm", ["1", "e", "e_bias"], ["3"], transB=1),
+             helper.make_node("Mul", ["2", "3"], ["y"])]
+    return save(folder, nodes, weights, [6], ["y"]), weights, rng.normal(size=(4096, 6)) ** 3
+
+
+def outputs(path, x, names):
+    """The values of tensors, by onnxruntime."""
+    model = onnx.load(path)
+    del model.graph.output[:]
+    for name in names:
+        model.graph.output.append(helper.make_tensor_value_info(name, TensorProto.FLOAT, None))
+    options = onnxruntime.SessionOptions()
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    session = onnxruntime.InferenceSession(model.SerializeToString(), options)
+    return session.run(names, {session.get_inputs()[0].name: x})
+
+
+def run(mscgym, *arguments, fails=False):
+    done = subprocess.run([mscgym, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          text=True)
+    check((done.returncode != 0) == fails, f"{arguments}: {done.stderr}")
+    return done.stderr
+
+
+def config(folder, path, x, entry):
+    np.save(os.path.join(folder, "x.npy"), x)
+    name = os.path.join(folder, "search.json")
+    with open(name, "w", encoding="utf-8") as file:
+        json.dump({"workspace": folder, "verbose": "warning", "model": path,
+                   "dataset": {"inputs": os.path.join(folder, "x.npy")},
+                   "quantize": {"target": "generic", "runtime": False, "gym": [
+                       {"record": "r.jsonl", "env": {"choices": [{"bits": 4}, {"bits": 8}]},
+                        "agent": {"type": "random"}, "budget": {"trials": 4}, **entry}]}}, file)
+    return name
+
+
+def replaced(folder):
+    """{tensor: elements} of the strategy that the search starts from."""
+    with open(os.path.join(folder, "r.jsonl.base.json"), encoding="utf-8") as file:
+        rows = json.load(file)["replace"]
+    return {row["tensor"]: np.frombuffer(base64.b64decode(row["elements"]), np.float32).reshape(
+        row["shape"]) for row in rows}
+
+
+def equalized(mscgym, folder, path, x, bits):
+    """The replaced weights; checks that the network computes the same, and that a search resumes."""
+    search = config(folder, path, x, {"equalize": {"weights": bits[0], "activations": bits[1]}})
+    run(mscgym, "search", search, "--quiet")
+    with open(os.path.join(folder, "r.jsonl"), encoding="utf-8") as file:
+        record = file.read()
+    run(mscgym, "verify", os.path.join(folder, "r.jsonl"), "--quiet")
+    run(mscgym, "search", search, "--quiet")
+    with open(os.path.join(folder, "r.jsonl"), encoding="utf-8") as file:
+        check(file.read() == record, "a search that is complete changes its record")
+    same = os.path.join(folder, "same.onnx")
+    run(mscgym, "export", "--model", path, "--strategy", os.path.join(folder, "r.jsonl.base.json"),
+        "-o", same, "--quiet")
+    wanted, found = outputs(path, x, ["y"])[0], outputs(same, x, ["y"])[0]
+    check(np.abs(found - wanted).max() < 1e-5 * np.abs(wanted).max(), "the outputs changed")
+    return replaced(folder)
+
+
+def is_near(found, wanted):
+    ratio = found / wanted
+    return np.all((ratio < BIN) & (ratio > 1 / BIN))
+
+
+def by_channel(y):
+    return y.swapaxes(0, 1).reshape(y.shape[1], -1)
+
+
+def rounding_error(columns, y, step, bits):
+    """The expected squared error of outputs columns [rows, n] . y [n, samples], both rounded."""
+    steps = np.abs(columns).max(1) / (2 ** (bits - 1) - 1)
+    carried = (columns ** 2) @ (y != 0).mean(1)
+    return float((steps ** 2 * (y ** 2).mean(1).sum() + step ** 2 * carried).sum() / 12)
+
+
+def factors(ranges, y, weights, bits, is_signed):
+    """The factors [channels] whose weights [rows, columns], of inputs y [channels, samples] that repeat,
+    have the least expected error.
+    """
+    found = []
+    for strength in STRENGTHS:
+        a = (ranges / np.exp(np.log(ranges).mean())) ** strength
+        step = (ranges / a).max() * (2 if is_signed else 1) / (2 ** bits[1] - 1)
+        error = sum(rounding_error(w * np.repeat(a[of], w.shape[1] // len(of)),
+                                   np.repeat(y[of] / a[of, None], w.shape[1] // len(of), 0), step, bits[0])
+                    for w, of in weights)
+        found.append((error, strength, a))
+    return min(found, key=lambda row: row[0])[2]
+
+
+def check_convs(mscgym, folder, rng, bits):
+    path, w, x = conv_network(folder, rng)
+    x = x.astype(np.float32)
+    new = equalized(mscgym, folder, path, x, bits)
+    first, second = (by_channel(y).astype(np.float64) for y in outputs(path, x, ["3", "5"]))
+    # The second convolution reads the first one's channels, two in each group.
+    read = [(w["b"][:2].reshape(2, -1), np.array([0, 1])), (w["b"][2:].reshape(2, -1), np.array([2, 3]))]
+    wanted = factors(np.quantile(first, 0.999, axis=1, method="higher"), first, read, bits, False)
+    a = w["a_bias"] / new["a_bias"]
+    check(is_near(a, wanted), f"factors {a} of the first convolution, expected {wanted}")
+    check(np.allclose(new["a"], w["a"] / a[:, None, None, None], rtol=1e-5), "its weight")
+    scaled = (w["b"].reshape(2, 2, 2, 3, 3) * a.reshape(2, 1, 2, 1, 1)).reshape(w["b"].shape)
+    b = (scaled / new["b"])[:, 0, 0, 0] if "b" in new else np.ones(4)
+    wanted = factors(np.quantile(second, 0.999, axis=1, method="higher"), second, [(w["c"], np.arange(4))], bits, False)
+    check(is_near(b, wanted), f"factors {b} of the second convolution, expected {wanted}")
+    check(np.allclose(new["b"], scaled / b[:, None, None, None], rtol=1e-4), "its weight")
+    check(np.allclose(new.get("c", w["c"]), w["c"] * np.repeat(b, 9), rtol=1e-4), "the last weight")
+    return a, b
+
+
+def check_norm(mscgym, folder, rng, bits):
+    path, w, x = norm_network(folder, rng)
+    x = x.astype(np.float32)
+    new = equalized(mscgym, folder, path, x, bits)
+    y = by_channel(outputs(path, x, ["1"])[0]).astype(np.float64)
+    low, high = (np.quantile(y, 0.001, axis=1, method="lower"),
+                 np.quantile(y, 0.999, axis=1, method="higher"))
+    a = w["gamma"] / new["gamma"]
+    wanted = factors((high - low) / 2, y - (low + high)[:, None] / 2,
+                     [(w["d"].T, np.arange(6)), (w["e"], np.arange(6))], bits, True)
+    check(is_near(a, wanted), f"factors {a} of the normalisation, expected {wanted}")
+    shift = w["beta"] - new["beta"] * a
+    check(np.all(np.abs(shift - (low + high) / 2) < 0.02 * (high - low)), f"shifts {shift}")
+    check(np.allclose(new["d"], w["d"] * a[:, None], rtol=1e-5), "the weight [in, out]")
+    check(np.allclose(new["e"], w["e"] * a, rtol=1e-5), "the weight [out, in]")
+    check(np.allclose(new["d_bias"], w["d_bias"] + shift @ w["d"], rtol=1e-4, atol=1e-4), "a bias")
+    check(np.allclose(new["e_bias"], w["e_bias"] + w["e"] @ shift, rtol=1e-4, atol=1e-4), "a bias")
+    return a
+
+
+def check_errors(mscgym, folder, rng):
+    path, _, x = norm_network(folder, rng)
+    x = x.astype(np.float32)
+    for wrong in (2, {"weights": 9}, {"bits": 4}):
+        text = run(mscgym, "search", config(folder, path, x, {"equalize": wrong}), fails=True)
+        check("equalize" in text and text.count("\n") == 1, text)
+    base = os.path.join(folder, "base.json")
+    with open(base, "w", encoding="utf-8") as file:
+        json.dump({}, file)
+    text = run(mscgym, "search", config(folder, path, x, {"equalize": True, "base": base}), fails=True)
+    check("base and equalize exclude each other" in text and text.count("\n") == 1, text)
+    run(mscgym, "search", config(folder, path, x, {"equalize": True}), "--quiet")
+    for other in (False, {"weights": 8}):
+        text = run(mscgym, "search", config(folder, path, x, {"equalize": other}), fails=True)
+        check("r.jsonl" in text, text)
+    os.remove(os.path.join(folder, "r.jsonl.base.json"))
+    text = run(mscgym, "search", config(folder, path, x, {"equalize": True}), fails=True)
+    check("r.jsonl.base.json" in text and text.count("\n") == 1, text)
+
+
+def main():
+    mscgym = os.path.abspath(sys.argv[1])
+    rng = np.random.default_rng(0)
+    found = []
+    for bits in ((4, 4), (8, 3), (2, 8)):
+        with tempfile.TemporaryDirectory() as folder:
+            found += [a.max() / a.min() for a in check_convs(mscgym, folder, rng, bits)]
+        with tempfile.TemporaryDirectory() as folder:
+            a = check_norm(mscgym, folder, rng, bits)
+            found.append(a.max() / a.min())
+    check(max(found) > 50 and min(found) < 10, f"all strengths are alike: {found}")
+    with tempfile.TemporaryDirectory() as folder:
+        check_errors(mscgym, folder, rng)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,364 @@
+#include "tools/equalizer.h"
+
+#include "base/alloc.h"
+#include "tools/equalizer_internal.h"
+#include "tools/strategy.h"
+
+#include <float.h>
+#include <math.h>
+#include <pthread.h>
+#include <string.h>
+
+// Bins of a channel's histogram, from its least to its greatest value.
+enum { BINS = 512 };
+
+static const double tail = 0.001;        // share of values left out at each end of a range
+static const double least_share = 0.001; // of the widest range: the least that a channel counts
+static const double strengths[] = {0, 0.25, 0.5, 0.75, 1};
+enum { N_STRENGTHS = sizeof strengths / sizeof strengths[0] };
+
+// What is measured of a link, and its result. The arrays have an element per channel.
+struct measured {
+    float *low, *high; // extreme values
+    uint32_t *counts;  // [n_channels, BINS]
+    uint64_t *n_zeros; // values that are 0, which are exact under every scale
+    double *ranges, *shifts, *squares,
+        *used;       // r, m, the mean of (y - m)^2, the share without zeros
+    double *factors; // a
+};
+
+struct equalizing {
+    const struct msc_graph *g;
+    const struct msc_equalize_bits *bits;
+    struct msc_channel_link *links; // [n]
+    size_t n;
+    struct measured *measured;  // [n]
+    int32_t *link_of_slot;      // [n_slots]: a link, or MSC_NO_ID
+    struct msc_array **changed; // [n_tensors], elements that replace a weight's; NULL: unchanged
+    bool is_counting;           // in the second pass
+    pthread_mutex_t lock;
+};
+
+// ---- The two passes ---------------------------------------------------------------------------
+
+static void begin_pass(void *payload, size_t trial) {
+    struct equalizing *e = payload;
+    (void)trial;
+    for (size_t i = 0; i < e->n; i++) {
+        struct measured *m = &e->measured[i];
+        for (int64_t c = 0; c < e->links[i].n_channels; c++) {
+            m->n_zeros[c] = 0;
+            if (!e->is_counting) {
+                m->low[c] = FLT_MAX;
+                m->high[c] = -FLT_MAX;
+            }
+        }
+        size_t n = (size_t)e->links[i].n_channels * BINS;
+        memset(m->counts, 0, n * sizeof(m->counts[0]));
+    }
+}
+
+static void see_value(struct measured *m, bool is_counting, int64_t c, float x) {
+    if (!is_counting) {
+        m->low[c] = x < m->low[c] ? x : m->low[c];
+        m->high[c] = x > m->high[c] ? x : m->high[c];
+        return;
+    }
+    double width = (double)m->high[c] - (double)m->low[c];
+    int bin = width > 0 ? (int)(((double)x - (double)m->low[c]) / width * BINS) : 0;
+    m->counts[c * BINS + (bin < BINS ? bin : BINS - 1)]++;
+    m->n_zeros[c] += x == 0;
+}
+
+static enum msc_status see_slot(void *payload, size_t trial, size_t batch, int32_t part,
+                                int32_t slot, const struct msc_view *value) {
+    struct equalizing *e = payload;
+    int32_t at = e->link_of_slot[slot];
+    int64_t outer, inner;
+    (void)trial, (void)batch, (void)part;
+    if (at == MSC_NO_ID) {
+        return MSC_OK;
+    }
+    const struct msc_channel_reader *r = &e->links[at].readers[0];
+    const float *x = value->data;
+    int64_t length = e->links[at].n_channels * r->inner;
+    msc_view_split(&outer, &inner, value, r->axis);
+    pthread_mutex_lock(&e->lock);
+    for (int64_t i = 0; i < outer * length * inner; i++) {
+        if (fabsf(x[i]) <= FLT_MAX) {
+            see_value(&e->measured[at], e->is_counting, i / inner % length / r->inner, x[i]);
+        }
+    }
+    pthread_mutex_unlock(&e->lock);
+    return MSC_OK;
+}
+
+static bool wants_slot(void *payload, int32_t slot) {
+    return ((const struct equalizing *)payload)->link_of_slot[slot] != MSC_NO_ID;
+}
+
+static enum msc_status measure(struct equalizing *e, struct msc_evaluator *ev) {
+    struct msc_sink sink = {
+        .begin = begin_pass, .slot = see_slot, .wants_slot = wants_slot, .payload = e};
+    for (int pass = 0; pass < 2; pass++) {
+        struct msc_eval_trial trial = {.edits = NULL};
+        e->is_counting = pass == 1;
+        MSC_TRY(msc_evaluator_run(ev, &trial, 1, &sink, MSC_EVAL_KEEP));
+        if (trial.status != MSC_OK) {
+            return msc_status_restore(trial.status, trial.message);
+        }
+    }
+    return MSC_OK;
+}
+
+// ---- Ranges -----------------------------------------------------------------------------------
+
+// Sets range, shift, mean square and share of a channel; all are 0 if it has no values.
+static void sum_up_channel(struct measured *m, int64_t c, bool takes_shift) {
+    const uint32_t *counts = m->counts + c * BINS;
+    double low = (double)m->low[c], step = ((double)m->high[c] - low) / BINS;
+    double total = 0, below = 0, above = 0;
+    int first = 0, last = BINS - 1;
+    for (int i = 0; i < BINS; i++) {
+        total += counts[i];
+    }
+    m->ranges[c] = m->shifts[c] = m->squares[c] = m->used[c] = 0;
+    if (!(total > 0)) {
+        return;
+    }
+    for (; first < last && below + counts[first] <= tail * total; first++) {
+        below += counts[first];
+    }
+    for (; last > first && above + counts[last] <= tail * total; last--) {
+        above += counts[last];
+    }
+    double begin = low + first * step, end = low + (last + 1) * step;
+    m->shifts[c] = takes_shift ? (begin + end) / 2 : 0;
+    m->ranges[c] = takes_shift ? (end - begin) / 2 : fmax(fabs(begin), fabs(end));
+    m->used[c] = 1 - (double)m->n_zeros[c] / total;
+    for (int i = 0; i < BINS; i++) {
+        double x = low + (i + 0.5) * step - m->shifts[c];
+        m->squares[c] += counts[i] / total * x * x;
+    }
+}
+
+// ---- Strength ---------------------------------------------------------------------------------
+
+// The channel and the index of an element of a reader's weight.
+static int64_t channel_of(const struct msc_channel_reader *r, int64_t row, int64_t k) {
+    return row / r->rows_per_group * r->channels_per_group + k / r->repeat;
+}
+
+static int64_t element_of(const struct msc_channel_reader *r, int64_t row, int64_t k) {
+    return r->is_input_first ? k * r->n_rows + row : row * r->n_columns + k;
+}
+
+// The expected squared error of a reader's outputs if weights and activation are rounded: a step t
+// adds t^2 / 12 to each element. `step` is the activation's, as rescaled.
+static double error_of(const struct msc_channel_reader *r, const float w[],
+                       const struct measured *m, double step, int weight_bits) {
+    double error = 0, levels = (double)((1 << (weight_bits - 1)) - 1);
+    for (int64_t row = 0; row < r->n_rows; row++) {
+        double greatest = 0, inputs = 0, carried = 0;
+        for (int64_t k = 0; k < r->n_columns; k++) {
+            int64_t c = channel_of(r, row, k);
+            double own = (double)w[element_of(r, row, k)] * m->factors[c];
+            greatest = fmax(greatest, fabs(own));
+            inputs += m->squares[c] / (m->factors[c] * m->factors[c]);
+            carried += m->used[c] * own * own;
+        }
+        double own_step = greatest / levels;
+        error += (own_step * own_step * inputs + step * step * carried) / 12;
+    }
+    return error;
+}
+
+// Sets the factors of a strength. False if all values are 0.
+static bool set_factors(struct measured *m, int64_t n, double strength) {
+    double widest = 0, mean = 0;
+    for (int64_t c = 0; c < n; c++) {
+        widest = fmax(widest, m->ranges[c]);
+    }
+    for (int64_t c = 0; c < n; c++) {
+        m->factors[c] = fmax(m->ranges[c], least_share * widest);
+        mean += log(m->factors[c]) / (double)n;
+    }
+    for (int64_t c = 0; widest > 0 && c < n; c++) {
+        m->factors[c] = pow(m->factors[c] / exp(mean), strength);
+    }
+    return widest > 0;
+}
+
+static const float *elements_now(const struct equalizing *e, int32_t tensor) {
+    const struct msc_array *own = msc_graph_tensor(e->g, tensor)->data;
+    return msc_array_data(e->changed[tensor] ? e->changed[tensor] : own);
+}
+
+// The expected error of all readers of a link with its present factors.
+static double error_of_link(const struct equalizing *e, const struct msc_channel_link *link,
+                            const struct measured *m) {
+    double widest = 0, error = 0, has_signs = 0;
+    for (int64_t c = 0; c < link->n_channels; c++) {
+        widest = fmax(widest, m->ranges[c] / m->factors[c]);
+        has_signs = fmax(has_signs, m->low[c] < 0 || m->shifts[c] != 0);
+    }
+    double step = widest * (1 + has_signs) / (double)((1 << e->bits->activations) - 1);
+    for (int32_t i = 0; i < link->n_readers; i++) {
+        const struct msc_channel_reader *r = &link->readers[i];
+        error += error_of(r, elements_now(e, r->weight), m, step, e->bits->weights);
+    }
+    return error;
+}
+
+// Sets the factors with the least expected error. False if they are all 1.
+static bool find_factors(const struct equalizing *e, const struct msc_channel_link *link,
+                         struct measured *m) {
+    double least = INFINITY, best = 0;
+    for (int64_t c = 0; c < link->n_channels; c++) {
+        sum_up_channel(m, c, link->takes_shift);
+    }
+    for (size_t i = 0; i < N_STRENGTHS && set_factors(m, link->n_channels, strengths[i]); i++) {
+        double error = error_of_link(e, link, m);
+        best = error < least ? strengths[i] : best;
+        least = fmin(error, least);
+    }
+    return best > 0 && set_factors(m, link->n_channels, best);
+}
+
+// ---- Weights ----------------------------------------------------------------------------------
+
+// The elements of a weight as changed so far.
+static enum msc_status change(float **out, struct equalizing *e, int32_t tensor) {
+    const struct msc_array *from = msc_graph_tensor(e->g, tensor)->data;
+    if (!e->changed[tensor]) {
+        MSC_TRY(msc_array_create_from(&e->changed[tensor], MSC_DTYPE_F32, msc_array_n_dims(from),
+                                      msc_array_dims(from), msc_array_data(from)));
+    }
+    *out = msc_array_data(e->changed[tensor]);
+    return MSC_OK;
+}
+
+static enum msc_status divide_maker(struct equalizing *e, const struct msc_channel_link *link,
+                                    const struct measured *m) {
+    float *w, *b;
+    int64_t n = link->n_channels, n_all = n * link->n_per_channel;
+    MSC_TRY(change(&w, e, link->weight));
+    for (int64_t i = 0; i < n_all; i++) {
+        int64_t c = link->is_input_first ? i % n : i / link->n_per_channel;
+        w[i] = (float)((double)w[i] / m->factors[c]);
+    }
+    if (link->bias != MSC_NO_ID) {
+        MSC_TRY(change(&b, e, link->bias));
+        for (int64_t c = 0; c < n; c++) {
+            b[c] = (float)(((double)b[c] - m->shifts[c]) / m->factors[c]);
+        }
+    }
+    return MSC_OK;
+}
+
+static enum msc_status multiply_reader(struct equalizing *e, const struct msc_channel_link *link,
+                                       const struct msc_channel_reader *r,
+                                       const struct measured *m) {
+    float *w, *b = NULL;
+    MSC_TRY(change(&w, e, r->weight));
+    MSC_TRY(link->takes_shift ? change(&b, e, r->bias) : MSC_OK);
+    for (int64_t row = 0; row < r->n_rows; row++) {
+        double shift = 0;
+        for (int64_t k = 0; k < r->n_columns; k++) {
+            int64_t c = channel_of(r, row, k);
+            float *own = &w[element_of(r, row, k)];
+            shift += (double)*own * m->shifts[c];
+            *own = (float)((double)*own * m->factors[c]);
+        }
+        if (b) {
+            b[row] = (float)((double)b[row] + shift);
+        }
+    }
+    return MSC_OK;
+}
+
+static enum msc_status rescale(size_t *n_done, struct equalizing *e) {
+    *n_done = 0;
+    for (size_t i = 0; i < e->n; i++) {
+        const struct msc_channel_link *link = &e->links[i];
+        if (!find_factors(e, link, &e->measured[i])) {
+            continue;
+        }
+        MSC_TRY(divide_maker(e, link, &e->measured[i]));
+        for (int32_t k = 0; k < link->n_readers; k++) {
+            MSC_TRY(multiply_reader(e, link, &link->readers[k], &e->measured[i]));
+        }
+        (*n_done)++;
+    }
+    return MSC_OK;
+}
+
+static enum msc_status make_strategy(struct msc_strategy **out, const struct equalizing *e) {
+    MSC_TRY(msc_strategy_create(out, NULL));
+    enum msc_status status = MSC_OK;
+    for (int32_t i = 0; status == MSC_OK && i < msc_graph_n_tensors(e->g); i++) {
+        if (e->changed[i]) {
+            status = msc_strategy_replace(*out, msc_graph_tensor(e->g, i)->name, e->changed[i]);
+        }
+    }
+    if (status != MSC_OK) {
+        msc_strategy_destroy(*out);
+        *out = NULL;
+    }
+    return status;
+}
+
+// ---- All together -----------------------------------------------------------------------------
+
+static enum msc_status equalizing_init(struct equalizing *e, const struct msc_sites *sites,
+                                       struct msc_arena *arena) {
+    size_t n_slots = (size_t)sites->n_slots, n_tensors = (size_t)msc_graph_n_tensors(e->g);
+    MSC_TRY(msc_equalizer__find(&e->links, &e->n, e->g, sites, arena));
+    e->measured = msc_arena_array(arena, e->n + 1, sizeof(e->measured[0]));
+    e->link_of_slot = msc_arena_array(arena, n_slots + 1, sizeof(e->link_of_slot[0]));
+    e->changed = msc_arena_array(arena, n_tensors + 1, sizeof(e->changed[0]));
+    MSC_TRY(MSC_ALLOCATED(e->measured && e->link_of_slot && e->changed));
+    for (size_t i = 0; i < n_slots; i++) {
+        e->link_of_slot[i] = MSC_NO_ID;
+    }
+    for (size_t i = 0; i < e->n; i++) {
+        size_t n = (size_t)e->links[i].n_channels;
+        struct measured *m = &e->measured[i];
+        e->link_of_slot[e->links[i].readers[0].slot] = (int32_t)i;
+        m->low = msc_arena_array(arena, 2 * n, sizeof(m->low[0]));
+        m->counts = msc_arena_array(arena, n * BINS, sizeof(m->counts[0]));
+        m->n_zeros = msc_arena_array(arena, n, sizeof(m->n_zeros[0]));
+        m->ranges = msc_arena_array(arena, 5 * n, sizeof(m->ranges[0]));
+        MSC_TRY(MSC_ALLOCATED(m->low && m->counts && m->n_zeros && m->ranges));
+        m->high = m->low + n;
+        m->shifts = m->ranges + n;
+        m->squares = m->ranges + 2 * n;
+        m->used = m->ranges + 3 * n;
+        m->factors = m->ranges + 4 * n;
+    }
+    return MSC_OK;
+}
+
+enum msc_status msc_equalize(struct msc_strategy **out, size_t *n_equalized,
+                             const struct msc_graph *g, struct msc_evaluator *ev,
+                             const struct msc_equalize_bits *bits) {
+    struct msc_arena arena = {0};
+    struct equalizing e = {.g = g, .bits = bits};
+    enum msc_status status = MSC_OK;
+    *out = NULL;
+    *n_equalized = 0;
+    pthread_mutex_init(&e.lock, NULL);
+    MSC_TRY_OUT(equalizing_init(&e, msc_evaluator_sites(ev), &arena));
+    if (e.n > 0) {
+        MSC_TRY_OUT(measure(&e, ev));
+        MSC_TRY_OUT(rescale(n_equalized, &e));
+        status = *n_equalized > 0 ? make_strategy(out, &e) : MSC_OK;
+    }
+out:
+    for (int32_t i = 0; e.changed && i < msc_graph_n_tensors(g); i++) {
+        msc_array_release(e.changed[i]);
+    }
+    pthread_mutex_destroy(&e.lock);
+    msc_arena_finish(&arena);
+    return status;
+}

@@ -1,0 +1,47 @@
+// Channel equalisation: rescales the channels of activations so that one scale per tensor suits all
+// channels, without changing what the network computes. It helps activations of few bits.
+//
+// A convolution, linear layer or layer normalisation ("maker") produces an activation y. If only
+// convolutions and linear layers read y, directly or through joints f with f(a y) = a f(y) for
+// a > 0 (Relu, LeakyRelu, pooling, flattening), then every channel c can be replaced by
+//
+//     y'[c] = (y[c] - m[c]) / a[c],    W'[:, c] = W[:, c] a[c],    b' = b + sum over c of W[:, c] m[c]
+//
+// The division goes into the maker's parameters. The shift m is 0 unless the maker is read
+// directly, and only by linear layers with a bias: a convolution's padding would not be shifted,
+// and Relu does not commute with a shift. (Equalisation across layers: M. Nagel et al.,
+// "Data-Free Quantization Through Weight Equalization and Bias Correction", arXiv 1906.04721. After
+// layer normalisations: Z. Li et al., "RepQ-ViT", arXiv 2212.08254.)
+//
+// Let r[c] be half the width of the range of channel c, without the outermost 0.1 % of its values at
+// each end. With m = 0 it is the greatest magnitude instead. Then a[c] = (r[c] / g)^strength, where
+// g is the geometric mean of r: with strength 1 all channels get the same range. Channels with
+// almost no values count as if they had 1/1000 of the widest range. Equal ranges of the activation
+// make the ranges of W' less equal, so the strength of each activation, from 0 to 1, is the one
+// with the least expected error of the readers' outputs. A step t adds t^2 / 12 to the square of
+// each rounded element, where t follows from the bits: 2 r / (2^bits - 1), and r / (2^bits - 1) for
+// values of one sign.
+//
+//     MSC_TRY(msc_equalize(&strategy, &n_equalized, graph, evaluator, &(struct msc_equalize_bits){4, 4}));
+//     if (n_equalized > 0) { ... msc_strategy_prune(&same, strategy, graph) ... }
+#ifndef MSC_TOOLS_EQUALIZER_H
+#define MSC_TOOLS_EQUALIZER_H
+
+#include "kernels/engine/evaluator.h"
+
+struct msc_strategy;
+
+// The bits that the rescaled tensors shall suit, 2 to 8.
+struct msc_equalize_bits {
+    int32_t weights, activations;
+};
+
+// Makes a strategy that only replaces elements of weights (msc_strategy_replace). `ev` evaluates
+// `g`; its samples give the ranges. *n_equalized is the number of activations
+// whose channels are rescaled; if it is 0, *out is NULL. Else *out is owned by the caller. The
+// result depends neither on threads nor on memory. MSC_E_NOMEM, MSC_E_CANCELLED.
+enum msc_status msc_equalize(struct msc_strategy **out, size_t *n_equalized,
+                             const struct msc_graph *g, struct msc_evaluator *ev,
+                             const struct msc_equalize_bits *bits);
+
+#endif
