@@ -5,13 +5,12 @@
 #include "base/json.h"
 #include "base/str.h"
 #include "report/document.h"
+#include "report/http.h"
 #include "report/page.h"
-#include "report/patience.h"
 #include "report/workspace.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
-#include <microhttpd.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
@@ -54,42 +53,6 @@ struct msc_server {
     size_t n_pages, pages_capacity;
     cJSON *list;
 };
-
-// ---- Answers ----------------------------------------------------------------------------------
-
-static struct MHD_Response *make_response(const char *text, size_t length, const char *type) {
-    static const char *const headers[][2] = {
-        {"Cache-Control", "no-store"},
-        {"X-Content-Type-Options", "nosniff"},
-        {"X-Frame-Options", "DENY"},
-        {"Referrer-Policy", "no-referrer"},
-        {"Cross-Origin-Resource-Policy", "same-origin"},
-        {"Cross-Origin-Opener-Policy", "same-origin"},
-    };
-    union { // `copied` is not written to
-        const char *read;
-        void *copied;
-    } bytes = {.read = text};
-    struct MHD_Response *response =
-        MHD_create_response_from_buffer(length, bytes.copied, MHD_RESPMEM_MUST_COPY);
-    for (size_t i = 0; response && i < sizeof headers / sizeof headers[0]; i++) {
-        MHD_add_response_header(response, headers[i][0], headers[i][1]);
-    }
-    if (response) {
-        MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, type);
-    }
-    return response;
-}
-
-static enum MHD_Result answer_text(struct MHD_Connection *connection, unsigned code,
-                                   const char *text) {
-    struct MHD_Response *response = make_response(text, strlen(text), "text/plain; charset=utf-8");
-    enum MHD_Result result = response ? MHD_queue_response(connection, code, response) : MHD_NO;
-    if (response) {
-        MHD_destroy_response(response);
-    }
-    return result;
-}
 
 // ---- Pages ------------------------------------------------------------------------------------
 
@@ -138,7 +101,7 @@ static enum msc_status make_page(struct page *page, const struct msc_server *s,
     enum msc_status status = n > 0 ? write_records(&text, paths, n, s->is_of_one ? NULL : "./")
                                    : msc_page_write_list(&text, s->list, has_all(s) ? "all" : NULL);
     if (status == MSC_OK) {
-        response = make_response(msc_str_text(&text), text.length, "text/html; charset=utf-8");
+        response = msc_http_response(msc_str_text(&text), text.length, MSC_HTTP_PAGE);
         status = MSC_ALLOCATED(response);
     }
     if (status == MSC_OK && page->response) {
@@ -199,14 +162,15 @@ static enum MHD_Result answer_page(struct msc_server *s, struct MHD_Connection *
                                    const char *key, const char *const paths[], size_t n) {
     struct page *page = find_page(s, key);
     if (!page) {
-        return answer_text(connection, MHD_HTTP_INTERNAL_SERVER_ERROR, "out of memory");
+        return msc_http_answer(connection, MHD_HTTP_INTERNAL_SERVER_ERROR, "out of memory",
+                               MSC_HTTP_TEXT);
     }
     if (msc_clock_seconds() - page->tried_s >= page->rest_s) {
         refresh_page(page, s, paths, n);
     }
-    return page->failure[0] == '\0'
-               ? MHD_queue_response(connection, MHD_HTTP_OK, page->response)
-               : answer_text(connection, MHD_HTTP_INTERNAL_SERVER_ERROR, page->failure);
+    return page->failure[0] == '\0' ? MHD_queue_response(connection, MHD_HTTP_OK, page->response)
+                                    : msc_http_answer(connection, MHD_HTTP_INTERNAL_SERVER_ERROR,
+                                                      page->failure, MSC_HTTP_TEXT);
 }
 
 static enum MHD_Result answer_address(struct msc_server *s, struct MHD_Connection *connection,
@@ -218,11 +182,12 @@ static enum MHD_Result answer_address(struct msc_server *s, struct MHD_Connectio
         return answer_page(s, connection, rest, s->paths, s->n);
     }
     if (!s->list && refresh_list(s) != MSC_OK) {
-        return answer_text(connection, MHD_HTTP_INTERNAL_SERVER_ERROR, msc_status_message());
+        return msc_http_answer(connection, MHD_HTTP_INTERNAL_SERVER_ERROR, msc_status_message(),
+                               MSC_HTTP_TEXT);
     }
     const char *path = msc_workspace_find(s->list, rest);
     return path ? answer_page(s, connection, rest, &path, 1)
-                : answer_text(connection, MHD_HTTP_NOT_FOUND, "not found\n");
+                : msc_http_answer(connection, MHD_HTTP_NOT_FOUND, "not found\n", MSC_HTTP_TEXT);
 }
 
 // ---- Access control --------------------------------------------------------------------------
@@ -279,31 +244,19 @@ static bool is_to_host(const struct msc_server *s, struct MHD_Connection *connec
     return hosts.n == 1 && hosts.n_good == 1;
 }
 
-// Keeps percent escapes as they are: valid addresses have none, so "%2e" and "%00" match nothing.
-static size_t keep_escapes(void *payload, struct MHD_Connection *connection, char *text) {
-    (void)payload;
-    (void)connection;
-    return strlen(text);
-}
-
 static enum MHD_Result answer_request(struct msc_server *s, struct MHD_Connection *connection,
                                       const char *url, const char *method) {
     if (!is_to_host(s, connection)) {
-        return answer_text(connection, MHD_HTTP_FORBIDDEN, "refused\n");
+        return msc_http_answer(connection, MHD_HTTP_FORBIDDEN, "refused\n", MSC_HTTP_TEXT);
     }
     if (!is_token(s, url)) {
-        return answer_text(connection, MHD_HTTP_NOT_FOUND, "not found\n");
+        return msc_http_answer(connection, MHD_HTTP_NOT_FOUND, "not found\n", MSC_HTTP_TEXT);
     }
     if (strcmp(method, MHD_HTTP_METHOD_GET) != 0 && strcmp(method, MHD_HTTP_METHOD_HEAD) != 0) {
-        return answer_text(connection, MHD_HTTP_METHOD_NOT_ALLOWED, "read-only\n");
+        return msc_http_answer(connection, MHD_HTTP_METHOD_NOT_ALLOWED, "read-only\n",
+                               MSC_HTTP_TEXT);
     }
     return answer_address(s, connection, url + sizeof s->token + 1);
-}
-
-static struct msc_patience_wait *wait_of(struct MHD_Connection *connection) {
-    const union MHD_ConnectionInfo *info =
-        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
-    return info ? info->socket_context : NULL;
 }
 
 static enum MHD_Result answer(void *payload, struct MHD_Connection *connection, const char *url,
@@ -316,31 +269,8 @@ static enum MHD_Result answer(void *payload, struct MHD_Connection *connection, 
     (void)of_request;
     enum MHD_Result result = answer_request(s, connection, url, method);
     // The time for making the page does not count towards the connection's time limit.
-    msc_patience_renew(&s->patience, wait_of(connection));
+    msc_http_renew(&s->patience, connection);
     return result;
-}
-
-// ---- Slow connections ------------------------------------------------------------------------
-
-static void note_connection(void *payload, struct MHD_Connection *connection, void **context,
-                            enum MHD_ConnectionNotificationCode code) {
-    struct msc_server *s = payload;
-    const union MHD_ConnectionInfo *info =
-        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
-    if (code == MHD_CONNECTION_NOTIFY_CLOSED) {
-        msc_patience_close(&s->patience, *context);
-        *context = NULL;
-    } else if (info) {
-        *context = msc_patience_open(&s->patience, info->connect_fd);
-    }
-}
-
-static void note_end_of_request(void *payload, struct MHD_Connection *connection, void **of_request,
-                                enum MHD_RequestTerminationCode code) {
-    struct msc_server *s = payload;
-    (void)of_request;
-    (void)code;
-    msc_patience_renew(&s->patience, wait_of(connection));
 }
 
 void msc_server_end_late(struct msc_server *server) {
@@ -367,8 +297,8 @@ static enum msc_status listen_at(struct msc_server *s, uint16_t port) {
         MHD_USE_AUTO_INTERNAL_THREAD, port, NULL, NULL, answer, s, MHD_OPTION_SOCK_ADDR,
         (const struct sockaddr *)&address, MHD_OPTION_CONNECTION_LIMIT, (unsigned)MOST_CONNECTIONS,
         MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)TIMEOUT_S, MHD_OPTION_NOTIFY_CONNECTION,
-        note_connection, s, MHD_OPTION_NOTIFY_COMPLETED, note_end_of_request, s,
-        MHD_OPTION_UNESCAPE_CALLBACK, keep_escapes, NULL, MHD_OPTION_END);
+        msc_http_note_connection, &s->patience, MHD_OPTION_NOTIFY_COMPLETED, msc_http_note_end,
+        &s->patience, MHD_OPTION_UNESCAPE_CALLBACK, msc_http_keep_escapes, NULL, MHD_OPTION_END);
     if (!s->daemon) {
         return MSC_FAIL(MSC_E_IO, "cannot listen at 127.0.0.1:%u: %s", (unsigned)port,
                         strerror(errno));
