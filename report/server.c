@@ -55,9 +55,17 @@ static enum msc_status refresh_list(struct msc_server *s) {
 }
 
 static enum msc_status write_list(struct msc_str *out, const struct msc_page_source *source) {
+    static const char *const columns[] = {"record", "state", "trials", "best", "file", NULL};
+    static const char *const keys[] = {"name", "state", "trials", "best", "path"};
     struct msc_server *s = source->payload;
     MSC_TRY(refresh_list(s));
-    return msc_page_write_list(out, s->list, has_all(s) ? "all" : NULL);
+    return msc_page_write_list(out, &(struct msc_page_list){.title = "Records",
+                                                            .heading = "Running searches first",
+                                                            .columns = columns,
+                                                            .keys = keys,
+                                                            .kinds = "  nn ",
+                                                            .rows = s->list,
+                                                            .all = has_all(s) ? "all" : NULL});
 }
 
 static enum MHD_Result answer_page(struct msc_server *s, struct MHD_Connection *connection,

@@ -86,6 +86,8 @@ bool msc_job__signal(struct msc_job *job, int signal_number);
 // jobs_progress.c: what the newest record of a job shows, kept in job->progress. Looks at most some
 // times a second unless `is_last`.
 void msc_job__progress(struct msc_job *job, bool is_last);
+// The newest record in a job's folder, in the arena; NULL: none.
+const char *msc_job__newest_record(const char *folder, struct msc_arena *arena);
 uint64_t msc_job__record_bytes(const struct msc_job *job); // size of the newest record; 0: none
 
 #endif

@@ -49,18 +49,22 @@ static void find_newest(struct newest *out, struct msc_arena *arena, const char 
     }
 }
 
-static struct newest newest_of(const struct msc_job *job, struct msc_arena *arena) {
+static struct newest newest_of(const char *folder, struct msc_arena *arena) {
     struct newest newest = {0};
-    const char *work = msc_path_join(arena, job->folder, "work");
+    const char *work = msc_path_join(arena, folder, "work");
     if (work) {
         find_newest(&newest, arena, work, 0);
     }
     return newest;
 }
 
+const char *msc_job__newest_record(const char *folder, struct msc_arena *arena) {
+    return newest_of(folder, arena).path;
+}
+
 uint64_t msc_job__record_bytes(const struct msc_job *job) {
     struct msc_arena arena = {0};
-    struct newest newest = newest_of(job, &arena);
+    struct newest newest = newest_of(job->folder, &arena);
     uint64_t bytes = newest.path ? (uint64_t)newest.info.st_size : 0;
     msc_arena_finish(&arena);
     return bytes;
@@ -116,7 +120,7 @@ void msc_job__progress(struct msc_job *job, bool is_last) {
         return;
     }
     job->looked_s = now_s;
-    struct newest newest = newest_of(job, &arena);
+    struct newest newest = newest_of(job->folder, &arena);
     // A record that has only begun cannot be read yet; the last progress is kept.
     if (newest.path && follow(job, newest.path) == MSC_OK && describe(job) == MSC_OK && !is_last) {
         msc_arena_finish(&arena);

@@ -198,6 +198,7 @@ static enum msc_status write_token(const char *path) {
 enum msc_status msc_users_load_local(struct msc_users *out, const char *path) {
     struct msc_users users = {0};
     char *token = NULL;
+    size_t n_bytes = 0;
     cJSON *object = cJSON_CreateObject();
     enum msc_status status = MSC_ALLOCATED(object);
     users.items = msc_arena_alloc(&users.arena, sizeof users.items[0]);
@@ -206,7 +207,7 @@ enum msc_status msc_users_load_local(struct msc_users *out, const char *path) {
         MSC_TRY_OUT(write_token(path));
     }
     MSC_TRY_OUT(check_secret(path));
-    MSC_TRY_OUT(msc_file_read(&token, NULL, path));
+    MSC_TRY_OUT(msc_file_read(&token, &n_bytes, path));
     token[strcspn(token, "\r\n")] = '\0';
     MSC_TRY_OUT(msc_json_add_text(object, "name", "local"));
     MSC_TRY_OUT(msc_json_add_text(object, "token", token));
