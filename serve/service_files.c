@@ -27,7 +27,8 @@
 // ---- Files ------------------------------------------------------------------------------------
 
 struct stream {
-    struct msc_request *request;
+    struct msc_service *service;
+    struct MHD_Connection *connection;
     int file;
     uint64_t n_bytes; // when the answer began; a log may grow
 };
@@ -37,7 +38,7 @@ static ssize_t read_stream(void *payload, uint64_t offset, char *buffer, size_t 
     uint64_t left = offset < s->n_bytes ? s->n_bytes - offset : 0;
     size_t wanted = left < most ? (size_t)left : most;
     ssize_t n = 0;
-    msc_http_renew(&s->request->service->patience, s->request->connection);
+    msc_http_renew(&s->service->patience, s->connection);
     if (wanted == 0) {
         return MHD_CONTENT_READER_END_OF_STREAM;
     }
@@ -64,7 +65,10 @@ static enum MHD_Result answer_file(struct msc_request *r, int file, const char *
         msc_free(stream);
         return MHD_NO;
     }
-    *stream = (struct stream){.request = r, .file = file, .n_bytes = (uint64_t)info.st_size};
+    *stream = (struct stream){.service = r->service,
+                              .connection = r->connection,
+                              .file = file,
+                              .n_bytes = (uint64_t)info.st_size};
     struct MHD_Response *response = MHD_create_response_from_callback(
         stream->n_bytes, PART_BYTES, read_stream, stream, end_stream);
     if (!response) {
@@ -207,9 +211,9 @@ enum MHD_Result msc_service__result(struct msc_request *request) {
 // ---- Events -----------------------------------------------------------------------------------
 
 struct events {
-    struct msc_request *request;
-    char *last;         // the state that was sent last; NULL: none yet
-    struct msc_str out; // what is being sent
+    struct msc_request request; // a copy, because the stream outlives the request
+    char *last;                 // the state that was sent last; NULL: none yet
+    struct msc_str out;         // what is being sent
     size_t sent;
     double sent_s;
     bool is_over;
@@ -223,7 +227,7 @@ static bool is_final(const cJSON *job) {
 
 // Looks at the job once; fills `out` if there is something to send.
 static enum msc_status look(struct events *e) {
-    struct msc_request *r = e->request;
+    const struct msc_request *r = &e->request;
     cJSON *job = NULL;
     struct msc_str text = {0};
     char *now = NULL;
@@ -251,11 +255,11 @@ static ssize_t read_events(void *payload, uint64_t offset, char *buffer, size_t 
     struct events *e = payload;
     const struct timespec pause = {.tv_nsec = LOOK_NS};
     (void)offset;
-    msc_http_renew(&e->request->service->patience, e->request->connection);
+    msc_http_renew(&e->request.service->patience, e->request.connection);
     while (e->sent == e->out.length) {
         msc_str_clear(&e->out);
         e->sent = 0;
-        if (e->is_over || atomic_load(&e->request->service->is_stopping)) {
+        if (e->is_over || atomic_load(&e->request.service->is_stopping)) {
             return MHD_CONTENT_READER_END_OF_STREAM;
         }
         if (look(e) != MSC_OK) {
@@ -278,7 +282,7 @@ static ssize_t read_events(void *payload, uint64_t offset, char *buffer, size_t 
 
 static void end_events(void *payload) {
     struct events *e = payload;
-    msc_users_close_stream(e->request->service->o.users, e->request->user);
+    msc_users_close_stream(e->request.service->o.users, e->request.user);
     msc_str_finish(&e->out);
     msc_free(e->last);
     msc_free(e);
@@ -300,7 +304,7 @@ enum MHD_Result msc_service__events(struct msc_request *request) {
         msc_users_close_stream(request->service->o.users, request->user);
         return MHD_NO;
     }
-    *e = (struct events){.request = request};
+    *e = (struct events){.request = *request};
     struct MHD_Response *response =
         MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, 4096, read_events, e, end_events);
     if (!response) {
