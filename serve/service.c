@@ -38,23 +38,6 @@ static struct msc_user *find_basic(struct msc_request *r) {
     return user;
 }
 
-static bool is_reading(const char *method) {
-    return strcmp(method, MHD_HTTP_METHOD_GET) == 0 || strcmp(method, MHD_HTTP_METHOD_HEAD) == 0;
-}
-
-static enum MHD_Result refuse_user(struct msc_request *r, const char *method) {
-    static const char text[] = "{\"error\":\"the token is missing or unknown\"}";
-    struct MHD_Response *response = msc_http_response(text, sizeof text - 1, MSC_HTTP_JSON);
-    if (!response) {
-        return MHD_NO;
-    }
-    MHD_add_response_header(response, MHD_HTTP_HEADER_WWW_AUTHENTICATE,
-                            is_reading(method) ? "Basic realm=\"mscgym\"" : "Bearer");
-    enum MHD_Result result = MHD_queue_response(r->connection, MHD_HTTP_UNAUTHORIZED, response);
-    MHD_destroy_response(response);
-    return result;
-}
-
 // ---- Addresses --------------------------------------------------------------------------------
 
 // True if the address is that of the route. "{id}" takes 12 hexadecimal digits.
@@ -96,60 +79,85 @@ static const struct msc_route *find_route(struct msc_request *r, struct msc_str 
     return NULL;
 }
 
-static enum MHD_Result refuse_address(struct msc_request *r, const struct msc_str *allowed) {
-    static const char text[] = "{\"error\":\"this address has other methods\"}";
-    if (allowed->length == 0) {
-        return msc_service__fail(r, MHD_HTTP_NOT_FOUND, "there is nothing at this address", NULL);
+// ---- Refusals ---------------------------------------------------------------------------------
+
+static void refuse(struct msc_request *r, unsigned code, const char *text) {
+    r->code = code;
+    snprintf(r->message, sizeof r->message, "%s", text);
+}
+
+static struct MHD_Response *make_refusal(struct msc_request *r) {
+    struct msc_str text = {0};
+    msc_service__write_error(&text, r->message, NULL);
+    struct MHD_Response *response =
+        text.failed ? NULL : msc_http_response(msc_str_text(&text), text.length, MSC_HTTP_JSON);
+    msc_str_finish(&text);
+    if (response && r->code == MHD_HTTP_UNAUTHORIZED) {
+        MHD_add_response_header(response, MHD_HTTP_HEADER_WWW_AUTHENTICATE,
+                                r->is_reading ? "Basic realm=\"mscgym\"" : "Bearer");
+    } else if (response && r->code == MHD_HTTP_METHOD_NOT_ALLOWED) {
+        MHD_add_response_header(response, MHD_HTTP_HEADER_ALLOW, msc_str_text(&r->allowed));
+    } else if (response && r->code == MHD_HTTP_TOO_MANY_REQUESTS) {
+        MHD_add_response_header(response, MHD_HTTP_HEADER_RETRY_AFTER, "1");
     }
-    struct MHD_Response *response = msc_http_response(text, sizeof text - 1, MSC_HTTP_JSON);
+    return response;
+}
+
+static enum MHD_Result answer_refusal(struct msc_request *r) {
+    struct MHD_Response *response = make_refusal(r);
     if (!response) {
         return MHD_NO;
     }
-    MHD_add_response_header(response, MHD_HTTP_HEADER_ALLOW, msc_str_text(allowed));
-    enum MHD_Result result =
-        MHD_queue_response(r->connection, MHD_HTTP_METHOD_NOT_ALLOWED, response);
+    enum MHD_Result result = MHD_queue_response(r->connection, r->code, response);
     MHD_destroy_response(response);
+    r->is_answered = true;
     return result;
 }
 
 // ---- Requests ---------------------------------------------------------------------------------
 
-static uint64_t said_bytes(struct MHD_Connection *connection) {
+static const char *header(struct msc_request *r, const char *name) {
+    return MHD_lookup_connection_value(r->connection, MHD_HEADER_KIND, name);
+}
+
+static uint64_t said_bytes(struct msc_request *r) {
     uint64_t bytes = 0;
-    const char *value =
-        MHD_lookup_connection_value(connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_CONTENT_LENGTH);
+    const char *value = header(r, MHD_HTTP_HEADER_CONTENT_LENGTH);
     return value && msc_parse_u64(&bytes, value) ? bytes : 0;
 }
 
-// Decides on the head of the request alone. MHD_YES with `is_rejected` false: go on.
-static enum MHD_Result begin_request(struct msc_request *r, const char *url, const char *method) {
-    struct msc_str allowed = {0};
-    r->is_rejected = true;
-    r->route = find_route(r, &allowed, url, method);
+// Decides on the head of the request alone; sets `code` if the request is refused.
+static void judge(struct msc_request *r, const char *url, const char *method) {
+    r->route = find_route(r, &r->allowed, url, method);
     bool is_public = r->route && r->route->is_public;
+    unsigned code = 0;
     r->user = is_public ? NULL : find_bearer(r);
-    if (!r->user && !is_public && is_reading(method)) {
+    if (!r->user && !is_public && r->is_reading) {
         r->user = find_basic(r);
     }
-    enum MHD_Result result = MHD_YES;
-    unsigned code = 0;
     if (!r->user && !is_public) {
-        result = refuse_user(r, method);
+        refuse(r, MHD_HTTP_UNAUTHORIZED, "the token is missing or unknown");
     } else if (r->user && !msc_users_may_ask(r->service->o.users, r->user)) {
-        result = msc_service__fail(r, MHD_HTTP_TOO_MANY_REQUESTS,
-                                   "too many requests; wait a second", NULL);
+        refuse(r, MHD_HTTP_TOO_MANY_REQUESTS, "too many requests; wait a second");
+    } else if (!r->route && r->allowed.length > 0) {
+        refuse(r, MHD_HTTP_METHOD_NOT_ALLOWED, "this address has other methods");
     } else if (!r->route) {
-        result = refuse_address(r, &allowed);
-    } else if (!r->route->takes_body && said_bytes(r->connection) > MOST_IGNORED) {
-        result =
-            msc_service__fail(r, MHD_HTTP_CONTENT_TOO_LARGE, "this request takes no body", NULL);
+        refuse(r, MHD_HTTP_NOT_FOUND, "there is nothing at this address");
+    } else if (!r->route->takes_body && said_bytes(r) > MOST_IGNORED) {
+        refuse(r, MHD_HTTP_CONTENT_TOO_LARGE, "this request takes no body");
     } else if (r->route->takes_body && (code = msc_upload_begin(r)) != 0) {
-        result = msc_service__fail(r, code, NULL, NULL);
-    } else {
-        r->is_rejected = false;
+        refuse(r, code, msc_status_message());
     }
-    msc_str_finish(&allowed);
-    return result;
+}
+
+static enum MHD_Result begin_request(struct msc_request *r, const char *url, const char *method) {
+    r->is_reading =
+        strcmp(method, MHD_HTTP_METHOD_GET) == 0 || strcmp(method, MHD_HTTP_METHOD_HEAD) == 0;
+    judge(r, url, method);
+    // A client that sends its body without asking first would not see an answer before the end.
+    bool sends_body = (said_bytes(r) > 0 || header(r, MHD_HTTP_HEADER_TRANSFER_ENCODING)) &&
+                      !header(r, MHD_HTTP_HEADER_EXPECT);
+    return r->code != 0 && !sends_body ? answer_refusal(r) : MHD_YES;
 }
 
 static enum MHD_Result take_body(struct msc_request *r, const char *data, size_t n_bytes) {
@@ -157,13 +165,14 @@ static enum MHD_Result take_body(struct msc_request *r, const char *data, size_t
     static const uint64_t step = (uint64_t)256 << 10;
     uint64_t before = r->body_bytes;
     r->body_bytes += n_bytes;
-    if (!r->route->takes_body && r->body_bytes > MOST_IGNORED) {
-        return MHD_NO; // it sends what it did not announce
+    if (!r->user || (r->code == 0 && !r->route->takes_body)) {
+        return r->body_bytes > MOST_IGNORED ? MHD_NO : MHD_YES;
     }
-    if (r->upload) {
-        msc_upload_take(r, data, n_bytes);
+    if (r->code != 0 || !r->upload) {
+        return MHD_YES; // ignored until the time limit of the connection
     }
-    if (r->upload && before / step != r->body_bytes / step) {
+    msc_upload_take(r, data, n_bytes);
+    if (before / step != r->body_bytes / step) {
         msc_http_renew(&r->service->patience, r->connection);
     }
     return MHD_YES;
@@ -184,7 +193,7 @@ static enum MHD_Result answer(void *payload, struct MHD_Connection *connection, 
         *of_request = r;
         return begin_request(r, url, method);
     }
-    if (r->is_rejected) {
+    if (r->is_answered) {
         *upload_size = 0;
         return MHD_YES;
     }
@@ -193,7 +202,7 @@ static enum MHD_Result answer(void *payload, struct MHD_Connection *connection, 
         *upload_size = 0;
         return take_body(r, upload, n);
     }
-    enum MHD_Result result = r->route->answer(r);
+    enum MHD_Result result = r->code != 0 ? answer_refusal(r) : r->route->answer(r);
     // The time for making the answer does not count towards the connection's time limit.
     msc_http_renew(&s->patience, connection);
     return result;
@@ -205,6 +214,7 @@ static void end_request(void *payload, struct MHD_Connection *connection, void *
     struct msc_request *r = *of_request;
     if (r) {
         msc_upload_finish(r->upload);
+        msc_str_finish(&r->allowed);
         msc_free(r);
         *of_request = NULL;
     }

@@ -35,7 +35,12 @@ struct msc_request {
     char id[MSC_JOB_ID_BYTES];
     uint64_t body_bytes; // received so far
     struct msc_upload *upload;
-    bool is_rejected; // the rest of the body is ignored
+    // Why the request is refused without a look at its body; 0: it is not.
+    unsigned code;
+    char message[512];
+    struct msc_str allowed; // methods of the address, for 405
+    bool is_reading;        // GET or HEAD
+    bool is_answered;
 };
 
 struct msc_route {
@@ -52,6 +57,7 @@ extern const struct msc_route msc_service__routes[]; // ended by an empty one
 
 // {"error": text} of one line. Uses the thread's message if `text` is NULL, without the server's own
 // paths; `folder` (may be NULL) is one of these.
+void msc_service__write_error(struct msc_str *out, const char *text, const char *folder);
 enum MHD_Result msc_service__fail(struct msc_request *request, unsigned code, const char *text,
                                   const char *folder);
 // The code that fits a status: 400, 403, 500 or 507.

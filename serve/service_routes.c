@@ -38,18 +38,24 @@ static void append_without(struct msc_str *out, const char *text, const char *pa
     msc_str_append(out, text);
 }
 
+void msc_service__write_error(struct msc_str *out, const char *text, const char *folder) {
+    struct msc_str shown = {0};
+    append_without(&shown, text, folder);
+    msc_str_append(out, "{\"error\":");
+    msc_json_write_text(out, msc_str_text(&shown));
+    msc_str_char(out, '}');
+    out->failed = out->failed || shown.failed;
+    msc_str_finish(&shown);
+}
+
 enum MHD_Result msc_service__fail(struct msc_request *request, unsigned code, const char *text,
                                   const char *folder) {
-    struct msc_str shown = {0}, json = {0};
-    append_without(&shown, text ? text : msc_status_message(), folder);
-    msc_str_append(&json, "{\"error\":");
-    msc_json_write_text(&json, msc_str_text(&shown));
-    msc_str_char(&json, '}');
+    struct msc_str json = {0};
+    msc_service__write_error(&json, text ? text : msc_status_message(), folder);
     enum MHD_Result result =
         msc_str_status(&json) == MSC_OK
             ? msc_http_answer(request->connection, code, msc_str_text(&json), MSC_HTTP_JSON)
             : MHD_NO;
-    msc_str_finish(&shown);
     msc_str_finish(&json);
     return result;
 }
