@@ -12,6 +12,9 @@ sys.path.insert(0, os.path.join(ROOT, "python"))
 
 from mscgym.client import Client  # noqa: E402
 
+# Without Vulkan devices, whose drivers leak memory.
+os.environ.update(VK_DRIVER_FILES="/dev/null", VK_ICD_FILENAMES="/dev/null")
+
 DIGITS = os.path.join(ROOT, "examples", "digits")
 ANN, BOB = "ann-0123456789abcdef", "bob-0123456789abcdef"
 TOY = {"type": "toy", "tasks": 8, "choices": 3, "seed": 1, "interaction": 0.5}
@@ -53,9 +56,8 @@ class Service:
     def start(self):
         command = [self.mscgym, "serve", self.jobs, "--users", self.users, "--port", str(self.port), "--quiet",
                    *self.words]
-        environment = {**os.environ, "VK_DRIVER_FILES": "/dev/null", "VK_ICD_FILENAMES": "/dev/null"}
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=open(self.folder + "/err", "ab"),
-                                        text=True, env=environment)
+                                        text=True)
         line = self.process.stdout.readline()
         assert line.startswith("service: http"), f"{line!r}, {open(self.folder + '/err').read()}"
         self.url = line.split()[1]
