@@ -77,6 +77,21 @@ static const struct msc_cli_option options[] = {
      .type = MSC_CLI_FLAG,
      .help = "trust all users: configurations may name libraries and programs",
      .offset = SERVE(allow_code)},
+    {.name = "threads",
+     .argument = "N",
+     .type = MSC_CLI_COUNT,
+     .help = "threads of all searches together (default: all processors)",
+     .offset = SERVE(common.threads)},
+    {.name = "memory",
+     .argument = "BYTES",
+     .type = MSC_CLI_BYTES,
+     .help = "memory of all searches together, such as 32G (default: most of this machine's)",
+     .offset = SERVE(common.memory_bytes)},
+    {.name = "device",
+     .argument = "NAME",
+     .type = MSC_CLI_TEXT,
+     .help = "computing device of all searches, in place of the configurations'",
+     .offset = SERVE(common.device)},
     {.name = "cluster",
      .argument = "KIND:WHERE",
      .type = MSC_CLI_TEXT,
@@ -181,7 +196,7 @@ static enum msc_status serve(const struct msc_cli_call *call, const struct serve
     if (status == MSC_OK) {
         status = say_address(service, v, o->folder);
     }
-    for (int n = 0; status == MSC_OK && !must_end(STEP_NS); n++) {
+    while (status == MSC_OK && !must_end(STEP_NS)) {
         msc_jobs_step(jobs);
         msc_service_end_late(service);
     }
@@ -245,7 +260,6 @@ const struct msc_cli_command msc_cmd_serve = {
                 "  mscgym serve jobs --users users.json --address 0.0.0.0 --certificate c.pem "
                 "--key k.pem\n",
     .options = options,
-    .uses_models = true,
     .values_size = sizeof(struct serve_values),
     .run = cmd_serve,
 };

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/resource.h>
 
 // Time limit of a silent connection, for sending the head of a request, for each further part of a
 // body, and for reading each part of an answer.
@@ -16,6 +17,8 @@
 // Most bytes of a body that means nothing.
 #define MOST_IGNORED ((uint64_t)65536)
 #define BEARER "Bearer "
+// Of the threads that answer requests, so that they do not slow searches down.
+#define NICENESS 10
 
 // ---- Access control --------------------------------------------------------------------------
 
@@ -88,7 +91,7 @@ static void refuse(struct msc_request *r, unsigned code, const char *text) {
 
 static struct MHD_Response *make_refusal(struct msc_request *r) {
     struct msc_str text = {0};
-    msc_service__write_error(&text, r->message, NULL);
+    msc_service__write_error(&text, r->message, r->service->o.of_jobs->folder);
     struct MHD_Response *response =
         text.failed ? NULL : msc_http_response(msc_str_text(&text), text.length, MSC_HTTP_JSON);
     msc_str_finish(&text);
@@ -254,6 +257,17 @@ static enum msc_status read_tls(struct msc_service *s) {
     return msc_file_read(&s->key, &n_bytes, s->o.key);
 }
 
+// The listening thread calls this; the threads of connections inherit its priority from it. Searches,
+// which another thread starts, keep theirs.
+static enum MHD_Result accept_quietly(void *payload, const struct sockaddr *address,
+                                      socklen_t length) {
+    (void)payload;
+    (void)address;
+    (void)length;
+    (void)setpriority(PRIO_PROCESS, 0, NICENESS); // if it fails, the priority does not change
+    return MHD_YES;
+}
+
 static enum msc_status listen_at(struct msc_service *s) {
     union any_address address;
     const bool has_tls = s->certificate != NULL;
@@ -267,7 +281,7 @@ static enum msc_status listen_at(struct msc_service *s) {
         {MHD_OPTION_END, 0, NULL},
     };
     s->daemon = MHD_start_daemon(
-        flags, s->o.port, NULL, NULL, answer, s, MHD_OPTION_SOCK_ADDR, &address.any,
+        flags, s->o.port, accept_quietly, NULL, answer, s, MHD_OPTION_SOCK_ADDR, &address.any,
         MHD_OPTION_CONNECTION_LIMIT, (unsigned)MSC_SERVICE_MOST_CONNECTIONS,
         MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)TIMEOUT_S, MHD_OPTION_NOTIFY_CONNECTION,
         msc_http_note_connection, &s->patience, MHD_OPTION_NOTIFY_COMPLETED, end_request, s,

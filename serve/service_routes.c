@@ -51,7 +51,8 @@ void msc_service__write_error(struct msc_str *out, const char *text, const char 
 enum MHD_Result msc_service__fail(struct msc_request *request, unsigned code, const char *text,
                                   const char *folder) {
     struct msc_str json = {0};
-    msc_service__write_error(&json, text ? text : msc_status_message(), folder);
+    msc_service__write_error(&json, text ? text : msc_status_message(),
+                             folder ? folder : request->service->o.of_jobs->folder);
     enum MHD_Result result =
         msc_str_status(&json) == MSC_OK
             ? msc_http_answer(request->connection, code, msc_str_text(&json), MSC_HTTP_JSON)

@@ -9,6 +9,7 @@ refused, and kills the server and its searches. Prints failures; exits with 1 if
 import json
 import os
 import random
+import resource
 import signal
 import socket
 import subprocess
@@ -241,6 +242,26 @@ def check_limits(mscgym, folder):
         check(ann.wait(ids[1])["state"] == "done", "the jobs did not end")
 
 
+def check_full_disk(mscgym, folder):
+    """Writes that fail, as on a full disk: the request gets one line, and the jobs go on."""
+    big = os.path.join(folder, "big.npz")
+    with open(big, "wb") as file:
+        file.truncate(3 << 20)
+    with Service(mscgym, folder) as service:
+        client = service.client()
+        id = submit(client, toy(200, 4000))
+        limit = resource.prlimit(service.process.pid, resource.RLIMIT_FSIZE, (1 << 20, 1 << 20))
+        refused(507, "File too large", client.submit, files=[big])
+        resource.prlimit(service.process.pid, resource.RLIMIT_FSIZE, (16, 1 << 20))
+        refused(507, "", client.cancel, id)
+        refused(507, "", submit, client, toy(4))
+        check(client.job(id)["state"] in ("queued", "running"), f"a failed request changed the job: {client.job(id)}")
+        check(len(client.jobs()) == 1, "a failed request left a job")
+        resource.prlimit(service.process.pid, resource.RLIMIT_FSIZE, (1 << 20, 1 << 20))
+        check(client.wait(id)["state"] == "done", f"after a full disk: {client.job(id)}")
+        check(limit == (resource.RLIM_INFINITY, resource.RLIM_INFINITY), "this user has a limit on files")
+
+
 def check_control(mscgym, folder):
     """Cancel, resume, remove while it runs, two at once, fair turns, an orderly stop."""
     config = toy(400, 4000)
@@ -320,6 +341,7 @@ def check_document(mscgym, folder):
 
 
 CASES = {"results": check_results, "access": check_access, "submissions": check_submissions, "limits": check_limits,
+         "full_disk": check_full_disk,
          "control": check_control, "kills": check_kills, "document": check_document}
 
 
