@@ -19,7 +19,7 @@ import time
 import urllib.error
 import urllib.request
 
-from serving import ANN, BOB, DIGITS, Service, by_hand, canonical, children, digits, files_of, toy, wait_for
+from serving import ANN, BOB, DIGITS, ROOT, Service, by_hand, canonical, children, digits, files_of, toy, wait_for
 
 from mscgym.client import Client, ServiceError
 
@@ -104,7 +104,28 @@ def check_results(mscgym, folder):
                               labels=f"{DIGITS}/calibration_labels.npy", time="1s", target="generic")
         check(client.wait(first["id"])["state"] == "done", f"without a configuration: {client.job(first['id'])}")
         check(b"Jobs" in get(service, "/")[1], "the overview is no page")
+        check_commands(service, folder, id)
         check(service.stop() == 0, "the server did not end in order")
+
+
+def check_commands(service, folder, id):
+    """The client as a command."""
+    def run(*words):
+        command = [sys.executable, "-m", "mscgym.client", "--server", service.url, "--token-file", token, *words]
+        ran = subprocess.run(command, capture_output=True, text=True, check=False,
+                             env={**os.environ, "PYTHONPATH": os.path.join(ROOT, "python")})
+        return ran.returncode, ran.stdout + ran.stderr
+    token = _named(folder, "token", ANN + "\n")
+    code, text = run("submit", f"{DIGITS}/digits.onnx", "--inputs", f"{DIGITS}/calibration.npz", "--labels",
+                     f"{DIGITS}/calibration_labels.npy", "--time", "1s", "--target", "generic", "--name", "command",
+                     "--wait")
+    check(code == 0 and "done  command  best" in text, f"submit: {code} {text!r}")
+    code, text = run("jobs")
+    check(code == 0 and len(text.splitlines()) == 3 and f"{id}  done  first" in text, f"jobs: {code} {text!r}")
+    code, text = run("fetch", id, "-o", os.path.join(folder, "by_command"))
+    check(code == 0 and len(text.splitlines()) == 6, f"fetch: {code} {text!r}")
+    code, text = run("watch", "0" * 12)
+    check(code == 1 and text == "mscgym.client: there is no such job\n", f"watch: {code} {text!r}")
 
 
 def check_access(mscgym, folder):
