@@ -3,11 +3,14 @@
 #include "agents/agent_internal.h"
 #include "base/alloc.h"
 #include "base/json.h"
+#include "base/shown.h"
+#include "base/str.h"
 #include "env/api/library.h"
 
 #include <assert.h>
 #include <cjson/cJSON.h>
 #include <math.h>
+#include <string.h>
 
 // Agents and environments share a seed but draw from different streams of it; this constant selects
 // the agents' stream.
@@ -201,6 +204,35 @@ enum msc_status msc_agent_assemble(struct msc_agent *agent, struct msc_proposal 
     out->origin = NULL;
     agent->def->assemble(agent, out->choices);
     return check_proposal(agent, out, 0);
+}
+
+static enum msc_status add_remark(cJSON *list, const char *line, size_t length) {
+    struct msc_str raw = {0}, text = {0};
+    msc_str_append_n(&raw, line, length);
+    msc_shown_append(&text, msc_str_text(&raw));
+    enum msc_status status = raw.failed ? msc_str_status(&raw) : msc_str_status(&text);
+    if (status == MSC_OK) {
+        status = msc_json_push(list, cJSON_CreateString(msc_str_text(&text)));
+    }
+    msc_str_finish(&raw);
+    msc_str_finish(&text);
+    return status;
+}
+
+enum msc_status msc_agent_remarks(struct msc_agent *agent, struct cJSON *list) {
+    struct msc_str text = {0};
+    if (!agent->def->remarks) {
+        return MSC_OK;
+    }
+    agent->def->remarks(agent, &text);
+    enum msc_status status = msc_str_status(&text);
+    for (const char *line = msc_str_text(&text); status == MSC_OK && *line;) {
+        size_t length = strcspn(line, "\n");
+        status = length > 0 ? add_remark(list, line, length) : MSC_OK;
+        line += length + (line[length] == '\n');
+    }
+    msc_str_finish(&text);
+    return status;
 }
 
 enum msc_status msc_agent_describe(const struct msc_agent *agent, struct cJSON *object) {

@@ -33,11 +33,12 @@ MSC_PUBLIC_BEGIN
 // outcomes of env/api/. It also covers the functions that an agent may call: the functions below
 // under "For the functions of a definition", those of env/api/, and those of the installed headers
 // of base/.
-#define MSC_AGENT_ABI 1u
+#define MSC_AGENT_ABI 2u
 
 struct cJSON;
 struct msc_agent;
 struct msc_cancel;
+struct msc_str;
 
 // The program's resources for an agent.
 struct msc_agent_host {
@@ -93,6 +94,10 @@ struct msc_agent_def {
     // between two asks and only if `left` reports a plan to come (n_plan). It must not affect later
     // proposals. Default: there is no such plan.
     void (*assemble)(struct msc_agent *agent, uint32_t choices[]);
+    // Optional: appends to `out` what the agent has learnt about the space, for people: one sentence
+    // a line, without a full stop, naming tasks and choices as the space does. It is called between
+    // two asks and must not affect later proposals. Default: nothing.
+    void (*remarks)(struct msc_agent *agent, struct msc_str *out);
     // Optional: frees memory of the state that is not in the arena. Accepts zeroed state.
     void (*finish)(struct msc_agent *agent);
 };
@@ -128,6 +133,8 @@ double msc_agent_effort(const struct msc_agent *agent, double n);
 // as a proposal.
 bool msc_agent_can_assemble(const struct msc_agent *agent);
 enum msc_status msc_agent_assemble(struct msc_agent *agent, struct msc_proposal *out);
+// Adds the agent's remarks to a list, one text for each line; control characters are escaped.
+enum msc_status msc_agent_remarks(struct msc_agent *agent, struct cJSON *list);
 const struct msc_agent_def *msc_agent_definition(const struct msc_agent *agent);
 // Adds the members for the record's header: "type", "version" and the parameters with their values.
 enum msc_status msc_agent_describe(const struct msc_agent *agent, struct cJSON *object);

@@ -42,6 +42,7 @@
 //
 // The agent does not know the number of trials.
 #include "agents/auto.h"
+#include "agents/auto_remarks.h"
 
 #include "agents/agent_internal.h"
 #include "base/cancel.h"
@@ -560,4 +561,5 @@ const struct msc_agent_def msc_agent_auto = {
     .tell = auto_tell,
     .done = auto_done,
     .left = auto_left,
+    .remarks = msc_auto_remarks,
 };

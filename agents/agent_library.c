@@ -14,6 +14,7 @@ static const struct msc_library_function agent_functions[] = {
     {"done", offsetof(struct msc_agent_def, done), true},
     {"left", offsetof(struct msc_agent_def, left), true},
     {"effort", offsetof(struct msc_agent_def, effort), true},
+    {"remarks", offsetof(struct msc_agent_def, remarks), true},
     {"finish", offsetof(struct msc_agent_def, finish), true},
     {0},
 };

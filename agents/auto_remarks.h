@@ -1,11 +1,9 @@
-// The remarks of the agent `auto` (agents/remarks.h).
+// The remarks of the agent `auto` (msc_agent_def.remarks).
 #ifndef MSC_AGENTS_AUTO_REMARKS_H
 #define MSC_AGENTS_AUTO_REMARKS_H
 
-#include "agents/auto.h"
+#include "agents/agent.h"
 
-struct msc_str;
-
-void msc_auto_remarks(struct msc_auto *a, const struct msc_space *space, struct msc_str *out);
+void msc_auto_remarks(struct msc_agent *agent, struct msc_str *out);
 
 #endif

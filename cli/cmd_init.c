@@ -4,7 +4,6 @@
 #include "base/shown.h"
 #include "base/str.h"
 #include "pipeline/first_config.h"
-#include "supervise/supervise.h"
 
 struct init_values {
     struct msc_cli_common common;
@@ -82,8 +81,6 @@ static enum msc_status print_found(const cJSON *found) {
 
 static enum msc_status init_config(cJSON **found, const struct msc_cli_call *call,
                                    const struct init_values *v) {
-    // Static, because a signal may arrive until the process ends.
-    static struct msc_cancel cancel;
     struct msc_worker worker = {0};
     struct msc_first_config_options o = {.model = v->model,
                                          .inputs = v->inputs,
@@ -95,10 +92,7 @@ static enum msc_status init_config(cJSON **found, const struct msc_cli_call *cal
     if (!v->inputs) {
         return MSC_FAIL(MSC_E_INVALID, "init: --inputs is missing: samples to calibrate with");
     }
-    MSC_TRY(msc_cli_fill_options(&o.host, call, &v->common));
-    msc_worker_stop_at_once();
-    MSC_TRY(msc_worker_open(&worker, &cancel));
-    o.host.cancel = &cancel;
+    MSC_TRY(msc_cli_fill_stoppable(&o.host, &worker, call, &v->common));
     enum msc_status status = msc_first_config(found, &o);
     msc_worker_close(&worker);
     return status;

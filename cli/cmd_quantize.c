@@ -8,7 +8,6 @@
 #include "pipeline/quick/quick.h"
 #include "results/report_runtime.h"
 #include "results/report_sameness.h"
-#include "supervise/supervise.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -351,8 +350,6 @@ static enum msc_status check_values(const struct quantize_values *v) {
 
 static enum msc_status quantize_model(cJSON **report, const struct msc_cli_call *call,
                                       const struct quantize_values *v) {
-    // Static, because a signal may arrive until the process ends.
-    static struct msc_cancel cancel;
     struct msc_worker worker = {0};
     struct msc_quick_options o = {.model = v->model,
                                   .inputs = v->inputs,
@@ -374,10 +371,7 @@ static enum msc_status quantize_model(cJSON **report, const struct msc_cli_call 
         MSC_TRY(msc_cli_parse_drop(&o.accuracy_drop, "quantize", v->accuracy_drop));
         o.has_accuracy_drop = true;
     }
-    MSC_TRY(msc_cli_fill_options(&o.host, call, &v->common));
-    msc_worker_stop_at_once();
-    MSC_TRY(msc_worker_open(&worker, &cancel));
-    o.host.cancel = &cancel;
+    MSC_TRY(msc_cli_fill_stoppable(&o.host, &worker, call, &v->common));
     o.host.measuring = show_measuring;
     o.host.shows_progress = msc_console_shows_progress(call->console);
     o.host.payload = call->console;

@@ -142,13 +142,12 @@ static enum msc_status write_best_so_far(struct msc_str *out, const struct msc_r
 static enum msc_status print_report(const struct msc_cli_call *call, const cJSON *report,
                                     const struct msc_record *record) {
     struct msc_str text = {.has_styles = call->console->has_output_colors};
-    const cJSON *phases = msc_json_get(report, "phases");
     enum msc_status status = msc_report_text_folded(&text, report, msc_cli_terminal_columns());
     if (status == MSC_OK) {
         status = write_best_so_far(&text, record);
     }
-    if (status == MSC_OK && phases) {
-        status = msc_phases_text(&text, phases, msc_cli_terminal_columns());
+    if (status == MSC_OK && msc_json_get(report, "phases")) {
+        status = msc_phases_text(&text, report, msc_cli_terminal_columns());
     }
     if (status == MSC_OK) {
         status = msc_cli_print_str(&text);
@@ -162,7 +161,6 @@ static enum msc_status add_phases(cJSON *report, const struct msc_record *record
                                   const struct msc_cli_call *call, const struct show_values *v) {
     struct msc_processor_options o = MSC_PROCESSOR_OPTIONS_INIT;
     struct msc_processor *p = NULL;
-    cJSON *phases = NULL;
     enum msc_status status = MSC_OK;
     if (!v->phases) {
         return MSC_OK;
@@ -178,8 +176,7 @@ static enum msc_status add_phases(cJSON *report, const struct msc_record *record
         .agent_config = entry->agent,
         .agent_folder = entry->folder,
     };
-    MSC_TRY_OUT(msc_phases_describe(&phases, &of));
-    status = msc_json_add(report, "phases", phases);
+    status = msc_phases_add(report, &of);
 out:
     msc_processor_close(p);
     return status;

@@ -34,6 +34,18 @@ enum msc_status msc_cli_fill_options(struct msc_processor_options *out,
     return msc_cli_bindings(&out->bindings, &out->n_bindings, &common->bind, call->arena);
 }
 
+enum msc_status msc_cli_fill_stoppable(struct msc_processor_options *out, struct msc_worker *worker,
+                                       const struct msc_cli_call *call,
+                                       const struct msc_cli_common *common) {
+    // Static, because a signal may arrive until the process ends.
+    static struct msc_cancel cancel;
+    MSC_TRY(msc_cli_fill_options(out, call, common));
+    msc_worker_stop_at_once();
+    MSC_TRY(msc_worker_open(worker, &cancel));
+    out->cancel = &cancel;
+    return MSC_OK;
+}
+
 enum msc_status msc_cli_fill_model_options(struct msc_model_options *out,
                                            const struct msc_cli_call *call,
                                            const struct msc_cli_common *common) {

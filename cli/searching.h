@@ -4,6 +4,7 @@
 
 #include "cli/cli.h"
 #include "pipeline/processor.h"
+#include "supervise/supervise.h"
 
 // Values of msc_cli_search_options. The struct of a command's values begins with it.
 struct msc_cli_search {
@@ -41,6 +42,12 @@ enum msc_status msc_cli_parse_drop(double *out, const char *command, const char 
 enum msc_status msc_cli_fill_options(struct msc_processor_options *out,
                                      const struct msc_cli_call *call,
                                      const struct msc_cli_common *common);
+
+// Like msc_cli_fill_options, for work of which nothing is kept when it stops: the first signal stops
+// it. The caller closes the worker.
+enum msc_status msc_cli_fill_stoppable(struct msc_processor_options *out, struct msc_worker *worker,
+                                       const struct msc_cli_call *call,
+                                       const struct msc_cli_common *common);
 
 // Like msc_cli_fill_options, for a command that opens a model itself; out->device changes only if
 // --device is given.

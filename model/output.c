@@ -148,9 +148,18 @@ static enum msc_status looks_like_journal(bool *out, const char *data, size_t n_
     return MSC_OK;
 }
 
+static bool begins_with(const char *data, size_t n_bytes, const char *beginning) {
+    size_t n = strlen(beginning);
+    return n_bytes >= n && memcmp(data, beginning, n) == 0;
+}
+
 static enum msc_status looks_like_page(bool *out, const char *data, size_t n_bytes) {
-    static const char beginning[] = MSC_OUTPUT_PAGE_BEGINNING;
-    *out = n_bytes >= sizeof beginning - 1 && memcmp(data, beginning, sizeof beginning - 1) == 0;
+    *out = begins_with(data, n_bytes, MSC_OUTPUT_PAGE_BEGINNING);
+    return MSC_OK;
+}
+
+static enum msc_status looks_like_figure(bool *out, const char *data, size_t n_bytes) {
+    *out = begins_with(data, n_bytes, MSC_OUTPUT_FIGURE_BEGINNING);
     return MSC_OK;
 }
 
@@ -164,6 +173,7 @@ static const struct kind {
     [MSC_OUTPUT_LOG] = {"a log of a search", looks_like_log},
     [MSC_OUTPUT_JOURNAL] = {"a journal written only by mscgym", looks_like_journal},
     [MSC_OUTPUT_PAGE] = {"a page of a report", looks_like_page},
+    [MSC_OUTPUT_FIGURE] = {"a figure of a report", looks_like_figure},
 };
 
 // Only regular files are checked. For other files, the writer decides; a log, for example, may go

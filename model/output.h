@@ -16,6 +16,7 @@ enum msc_output {
     MSC_OUTPUT_LOG,      // log file
     MSC_OUTPUT_JOURNAL,  // Optuna journal without lines of other writers
     MSC_OUTPUT_PAGE,     // HTML of a report
+    MSC_OUTPUT_FIGURE,   // SVG of a report
     MSC_OUTPUT_ANY,
 };
 
@@ -23,6 +24,10 @@ enum msc_output {
 #define MSC_OUTPUT_PAGE_BEGINNING                                                                  \
     "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"                      \
     "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; script-src "
+
+// Figures of reports begin with this; other drawings hardly ever do.
+#define MSC_OUTPUT_FIGURE_BEGINNING                                                                \
+    "<svg xmlns=\"http://www.w3.org/2000/svg\" data-mscgym=\"figure\""
 
 // Adds a model to the files that are read, with the files that hold its weights.
 enum msc_status msc_output_read_model(struct msc_file_set *files, const char *path);

@@ -4,6 +4,7 @@
 #include "base/json.h"
 #include "base/str.h"
 #include "cluster/cluster.h"
+#include "pipeline/session_learnt.h"
 #include "pipeline/session_race.h"
 #include "search/estimate.h"
 #include "cluster/pool.h"
@@ -198,6 +199,7 @@ static enum msc_status make_estimate(struct msc_str *text, cJSON *object,
         MSC_TRY(estimate_accuracy(text, object, s));
     }
     MSC_TRY(estimate_drops(text, object, s));
+    MSC_TRY(msc_session_add_learnt(text, object, s, o));
     MSC_TRY(msc_str_status(text));
     return msc_estimate_check(&e, o->record_path);
 }

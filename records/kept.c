@@ -25,6 +25,7 @@ static enum msc_status kept_fill(cJSON *kept, const struct msc_record *record,
     const cJSON *winner = msc_json_get(report, "winner");
     MSC_TRY(msc_json_add_number(kept, "trials", (double)msc_record_n_trials(record)));
     MSC_TRY(msc_kept_add_copy(kept, "end", msc_json_get(report, "end")));
+    MSC_TRY(msc_kept_add_copy(kept, "learnt", msc_json_get(report, "learnt")));
     if (cJSON_IsObject(winner)) {
         cJSON *row = cJSON_CreateObject();
         MSC_TRY(msc_json_add(kept, "winner", row));
@@ -94,7 +95,8 @@ static enum msc_status check_rows(bool *fits, const cJSON *kept, const struct ms
 // Removes results that are no longer valid, and logs that.
 static enum msc_status kept_check(cJSON *kept, struct msc_record *record,
                                   const struct msc_log *log) {
-    static const char *const measured[] = {"end", "winner", "reference", "runtime", "baselines"};
+    static const char *const measured[] = {"end",       "learnt",  "winner",
+                                           "reference", "runtime", "baselines"};
     bool fits = false;
     MSC_TRY(kept_leave_out(kept, record));
     MSC_TRY(check_rows(&fits, kept, record));
@@ -167,6 +169,7 @@ enum msc_status msc_kept_add(struct cJSON *report, const struct cJSON *kept) {
     if (cJSON_IsNumber(n_trials) && cJSON_IsNumber(n_now) &&
         n_trials->valuedouble == n_now->valuedouble) {
         MSC_TRY(msc_kept_add_copy(report, "end", msc_json_get(kept, "end")));
+        MSC_TRY(msc_kept_add_copy(report, "learnt", msc_json_get(kept, "learnt")));
     }
     if (cJSON_IsObject(winner)) {
         MSC_TRY(msc_kept_add_copy(winner, "examined",

@@ -194,8 +194,30 @@ static enum msc_status add_plan(cJSON *object, struct subject *s) {
     return mark_improved(plan, msc_json_get(object, "numbers"));
 }
 
+// Figures of the trials, with the choices of the tasks that the objective depends on most. The list
+// of effects begins with the largest.
+static enum msc_status add_trials(cJSON *object, const struct subject *s) {
+    enum { MOST_TASKS = 6 };
+    const char *tasks[MOST_TASKS] = {NULL};
+    const cJSON *alone = msc_json_get(msc_json_get(object, "effects"), "alone"), *row = NULL;
+    cJSON *figures = NULL;
+    size_t n = 0;
+    cJSON_ArrayForEach(row, alone) {
+        const char *task = msc_report__text(row, "task");
+        size_t at = 0;
+        while (at < n && strcmp(tasks[at], task) != 0) {
+            at++;
+        }
+        if (at == n && n < MOST_TASKS) {
+            tasks[n++] = task;
+        }
+    }
+    MSC_TRY(msc_trial_figures(&figures, s->record, tasks, n));
+    return msc_json_add(object, "trials", figures);
+}
+
 static enum msc_status fill_record(cJSON *object, struct subject *s) {
-    cJSON *report = NULL, *verdict = NULL, *effects = NULL, *figures = NULL;
+    cJSON *report = NULL, *verdict = NULL, *effects = NULL;
     MSC_TRY(msc_record_open(&s->record, s->path, MSC_RECORD_READ, s->log));
     MSC_TRY(msc_kept_leave_out(s->record, s->log));
     MSC_TRY(msc_reranked_winner(&s->has_delivered, &s->delivered, s->record, NULL));
@@ -208,8 +230,7 @@ static enum msc_status fill_record(cJSON *object, struct subject *s) {
     MSC_TRY(msc_effects_describe(&effects, s->record,
                                  s->has_delivered ? s->delivered.trial.proposal.choices : NULL));
     MSC_TRY(msc_json_add(object, "effects", effects));
-    MSC_TRY(msc_trial_figures(&figures, s->record));
-    MSC_TRY(msc_json_add(object, "trials", figures));
+    MSC_TRY(add_trials(object, s));
     MSC_TRY(add_graph(object, s));
     MSC_TRY(add_from_header(object, s));
     MSC_TRY(msc_verdict_make(&verdict, object));

@@ -6,13 +6,14 @@
 #include "results/plan_layers.h"
 
 #include <math.h>
+#include <string.h>
 
 // Graphs with more joints are not drawn, because nobody could read the picture.
 #define MOST_JOINTS 5000
 
-static void write_shape(struct msc_str *out, const struct msc_graph *g, const struct msc_joint *j) {
-    const struct msc_tensor *t = j->n_outputs > 0 ? msc_graph_tensor(g, j->outputs[0]) : NULL;
-    for (int i = 0; t && i < t->n_dims; i++) {
+static void write_shape(struct msc_str *out, const struct msc_graph *g,
+                        const struct msc_tensor *t) {
+    for (int i = 0; i < t->n_dims; i++) {
         if (t->dims[i] >= 0) {
             msc_str_printf(out, "%s%lld", i > 0 ? " × " : "", (long long)t->dims[i]);
         } else {
@@ -22,22 +23,55 @@ static void write_shape(struct msc_str *out, const struct msc_graph *g, const st
     }
 }
 
+// Writes the weights with their shapes and the attributes: "weight 16 × 1 × 3 × 3, strides 1,1".
+static void write_details(struct msc_str *out, const struct msc_graph *g,
+                          const struct msc_joint *j) {
+    enum { MOST_BYTES = 40 }; // longer values are no help in one line
+    const char *before = "";
+    for (int32_t i = 0; i < j->n_weights; i++) {
+        msc_str_printf(out, "%s%s ", before, j->weights[i].role);
+        write_shape(out, g, msc_graph_tensor(g, j->weights[i].tensor));
+        before = ", ";
+    }
+    for (int32_t i = 0; i < j->n_attrs; i++) {
+        const struct msc_attr *attr = &j->attrs[i];
+        if (attr->value[0] != '\0' && strlen(attr->value) <= MOST_BYTES) {
+            msc_str_printf(out, "%s%s %s", before, attr->key, attr->value);
+            before = ", ";
+        }
+    }
+}
+
+// Adds the text and clears it.
+static enum msc_status add_text(cJSON *object, const char *key, struct msc_str *text) {
+    MSC_TRY(msc_str_status(text));
+    MSC_TRY(msc_json_add_text(object, key, msc_str_text(text)));
+    msc_str_clear(text);
+    return MSC_OK;
+}
+
+static enum msc_status fill_joint(cJSON *object, const struct msc_graph *g,
+                                  const struct msc_joint *j, struct msc_str *text) {
+    if (j->n_outputs > 0) {
+        write_shape(text, g, msc_graph_tensor(g, j->outputs[0]));
+    }
+    MSC_TRY(add_text(object, "shape", text));
+    write_details(text, g, j);
+    return add_text(object, "details", text);
+}
+
 static enum msc_status add_joint(cJSON *joints, const struct msc_graph *g, int32_t id,
                                  const struct msc_graph_place *place) {
     const struct msc_joint *j = msc_graph_joint(g, id);
-    struct msc_str shape = {0};
+    struct msc_str text = {0};
     cJSON *object = cJSON_CreateObject();
     MSC_TRY(msc_json_push(joints, object));
     MSC_TRY(msc_json_add_text(object, "name", j->name));
     MSC_TRY(msc_json_add_text(object, "op", msc_op_info(j->op)->name));
     MSC_TRY(msc_json_add_number(object, "column", round(place->column * 1e3) / 1e3));
     MSC_TRY(msc_json_add_number(object, "layer", place->layer));
-    write_shape(&shape, g, j);
-    enum msc_status status = msc_str_status(&shape);
-    if (status == MSC_OK) {
-        status = msc_json_add_text(object, "shape", msc_str_text(&shape));
-    }
-    msc_str_finish(&shape);
+    enum msc_status status = fill_joint(object, g, j, &text);
+    msc_str_finish(&text);
     return status;
 }
 

@@ -47,9 +47,10 @@ static void write_scripts(struct msc_str *out) {
 static void write_links(struct msc_str *out, const cJSON *records, const char *back) {
     static const struct {
         const char *id, *name;
-    } parts[] = {{"box", "Result"},    {"plans", "Plans"},   {"progress", "Best so far"},
-                 {"tradeoff", "Cost"}, {"layers", "Layers"}, {"effects", "Sensitivity"},
-                 {"graph", "Network"}, {"speed", "Speed"},   {"config", "Configuration"}};
+    } parts[] = {{"box", "Result"},          {"plans", "Plans"},     {"progress", "Best so far"},
+                 {"tradeoff", "Cost"},       {"choices", "Choices"}, {"layers", "Layers"},
+                 {"effects", "Sensitivity"}, {"graph", "Network"},   {"speed", "Speed"},
+                 {"config", "Configuration"}};
     const cJSON *record = NULL;
     int index = 0;
     msc_str_append(out, "<nav aria-label=\"Parts\"><ul>\n");

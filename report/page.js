@@ -5,6 +5,7 @@ function drawFigure(figure, record) {
     "best-trials": () => drawBest(figure, record, "trial"),
     "best-time": () => drawBest(figure, record, "seconds"),
     "tradeoff": () => drawTradeoff(figure, record),
+    "choices": () => drawChoices(figure, record),
     "layers": () => drawLayers(figure, record),
     "effects": () => drawEffects(figure, record),
     "speed": () => drawSpeed(figure, record, "trials_per_s", "trials a second"),

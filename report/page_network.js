@@ -124,7 +124,7 @@ function listen(frame, view) {
 }
 
 function describe(joint, plan) {
-  const parts = [joint.name, joint.op, joint.shape];
+  const parts = [joint.name, joint.op, joint.shape && "output " + joint.shape, joint.details];
   (joint.tasks || []).forEach((t) => parts.push(plan[t].task + ": " + plan[t].choice));
   return parts.filter((part) => part).join(" · ");
 }

@@ -52,13 +52,8 @@ function drawLayers(figure, record) {
 }
 
 function drawEffects(figure, record) {
-  const most = new Map();
-  record.effects.alone.forEach((row) => {
-    if (!most.has(row.task) || Math.abs(most.get(row.task).difference) < Math.abs(row.difference)) {
-      most.set(row.task, row);
-    }
-  });
-  const rows = [...most.values()].sort((a, b) => Math.abs(b.difference) - Math.abs(a.difference)).slice(0, 15);
+  const tasks = new Set();
+  const rows = record.effects.alone.filter((row) => !tasks.has(row.task) && tasks.add(row.task)).slice(0, 15); // largest first
   if (rows.length === 0) {
     return;
   }

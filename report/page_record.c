@@ -204,6 +204,22 @@ static void write_tradeoff(struct msc_str *out, const cJSON *record, int index) 
     msc_page__end(out);
 }
 
+static void write_choices(struct msc_str *out, const cJSON *record, int index) {
+    const cJSON *trials = msc_json_get(record, "trials");
+    if (cJSON_GetArraySize(msc_json_get(trials, "tasks")) == 0) {
+        return;
+    }
+    msc_page__begin(out, index, "choices", "Choices of the best trials");
+    msc_str_append(out,
+                   "<p class=\"note\">Each line is a trial within the bounds; the best tenth is "
+                   "highlighted. The first axes are the tasks that the objective depends on "
+                   "most.</p>\n");
+    msc_page__chart(out, "choices",
+                    "The choices of trials for the most important tasks, with cost and objective");
+    msc_str_append(out, "<noscript><p class=\"note\">The picture needs scripts.</p></noscript>\n");
+    msc_page__end(out);
+}
+
 static void write_speed(struct msc_str *out, const cJSON *record, int index) {
     const char *const columns[] = {"seconds", "trials a second", "reuse", NULL};
     const cJSON *speed = msc_json_get(msc_json_get(record, "trials"), "speed");
@@ -371,6 +387,52 @@ static void write_effects(struct msc_str *out, const cJSON *record, int index) {
     msc_page__end(out);
 }
 
+static bool is_metric(const cJSON *metrics, const char *word) {
+    const cJSON *metric = NULL;
+    cJSON_ArrayForEach(metric, metrics) {
+        if (cJSON_IsString(metric) && strcmp(metric->valuestring, word) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+// Writes a remark of the agent, with the names of metrics for people.
+static void write_remark(struct msc_str *out, const char *text, const cJSON *metrics) {
+    struct msc_str word = {0};
+    while (*text) {
+        size_t length = strcspn(text, " ,:");
+        length += length == 0;
+        msc_str_clear(&word);
+        msc_str_append_n(&word, text, length);
+        (is_metric(metrics, msc_str_text(&word)) ? msc_page__metric
+                                                 : msc_html_name)(out, msc_str_text(&word));
+        text += length;
+    }
+    out->failed |= word.failed;
+    msc_str_finish(&word);
+}
+
+static void write_learnt(struct msc_str *out, const cJSON *record, int index) {
+    const cJSON *numbers = msc_json_get(record, "numbers"), *remark = NULL;
+    const cJSON *learnt = msc_json_get(numbers, "learnt");
+    if (cJSON_GetArraySize(learnt) == 0) {
+        return;
+    }
+    msc_page__begin(out, index, "learnt", "What the agent learnt");
+    msc_str_append(out, "<p class=\"note\">By its model of all trials, ");
+    msc_html_name(out, msc_page__text(msc_json_get(numbers, "agent"), "type"));
+    msc_str_append(out, " found:</p>\n<ul class=\"learnt\">\n");
+    cJSON_ArrayForEach(remark, learnt) {
+        msc_str_append(out, "<li>");
+        write_remark(out, cJSON_IsString(remark) ? remark->valuestring : "",
+                     msc_json_get(numbers, "metrics"));
+        msc_str_append(out, "</li>\n");
+    }
+    msc_str_append(out, "</ul>\n");
+    msc_page__end(out);
+}
+
 // ---- Network and configuration ----------------------------------------------------------------
 
 static void write_graph(struct msc_str *out, const cJSON *record, int index) {
@@ -461,8 +523,10 @@ enum msc_status msc_page__record(struct msc_str *out, const cJSON *record, int i
     msc_page__end(out);
     write_progress(out, record, index);
     write_tradeoff(out, record, index);
+    write_choices(out, record, index);
     write_layers(out, record, index);
     write_effects(out, record, index);
+    write_learnt(out, record, index);
     write_graph(out, record, index);
     write_speed(out, record, index);
     MSC_TRY(write_config(out, record, index));

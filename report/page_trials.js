@@ -18,8 +18,15 @@ function uniform(record) {
   return rows[0];
 }
 
+// The chart shows what the search improves after its first twentieth: the improvements before would
+// press all later ones into a flat line.
+function lateSteps(record, points) {
+  const late = points.findIndex((p) => p.trial > record.trials.n / 20);
+  return late < 0 ? points.slice(-2) : points.slice(Math.max(0, late - 1));
+}
+
 function drawBest(figure, record, axis) {
-  const name = objective(record).metric;
+  const goal = objective(record), name = goal.metric;
   const unit = clock(record.trials.elapsed_s);
   const points = steps(record, axis, unit[1]);
   const end = points.length > 0 ? points[points.length - 1].x : 0;
@@ -27,17 +34,33 @@ function drawBest(figure, record, axis) {
     figure.hidden = true;
     return;
   }
-  const sets = [line("best so far", points, "accent")];
-  const plain = uniform(record);
-  const values = points.map((p) => p.y);
-  if (plain) {
-    sets.push(level(planName(short(plain.label, 24)), plain.metrics[name], points[0].x, points[points.length - 1].x));
-    values.push(plain.metrics[name]);
+  const late = lateSteps(record, points).map((p) => p.y), first = late[0], last = points[points.length - 1].y;
+  const isBeyond = (value) => goal.maximise ? value < Math.min(first, last) : value > Math.max(first, last);
+  const sets = [line("best so far", points, "accent")], notes = [];
+  const plain = uniform(record), least = plain && plain.metrics[name];
+  const isFlat = first === last;
+  if (plain && (isFlat || !isBeyond(least))) {
+    sets.push(level(planName(short(plain.label, 24)), least, points[0].x, end));
+    late.push(least);
+  } else if (plain) {
+    notes.push(planName(short(plain.label, 24)) + ": " + shown(least));
+  }
+  const cut = isFlat ? points.map((p) => p.y).concat(late) : late;
+  if (points.some((p) => isBeyond(p.y)) && !isFlat) {
+    notes.push("first value: " + shown(points[0].y));
   }
   const title = axis === "trial" ? "trials" : unit[0] + " of search";
-  draw(figure, "line", sets, { x: scale(title, { type: "linear", min: 0, max: end }), y: scaleOf(metricName(name), values) }, {
+  const y = scaleOf(metricName(name), cut), room = .05 * (Math.max(...cut) - Math.min(...cut));
+  if (y.min === undefined && room > 0) {
+    y.min = Math.min(...cut) - room;
+    y.max = Math.max(...cut) + room;
+  }
+  draw(figure, "line", sets, { x: scale(title, { type: "linear", min: 0, max: end }), y: y }, {
     label: (item) => item.raw.trial === undefined ? item.dataset.label + ": " + shown(item.raw.y)
       : "trial " + item.raw.trial + ": " + shown(item.raw.y) });
+  if (notes.length > 0 && typeof Chart !== "undefined") {
+    figure.append(make("p", { class: "note" }, "Beyond the chart: " + notes.join(", ") + "."));
+  }
 }
 
 // Each record has a color and dashes; 30 combinations are distinct.

@@ -1,7 +1,6 @@
 #include "results/phases.h"
 
 #include "agents/agent.h"
-#include "agents/remarks.h"
 #include "base/alloc.h"
 #include "base/json.h"
 #include "base/str.h"
@@ -205,50 +204,31 @@ static enum msc_status list_phases(cJSON *list, const struct replay *r) {
     return MSC_OK;
 }
 
-// Adds the agent's remarks to the last phase.
-static enum msc_status add_remarks(cJSON *phases, const struct replay *r) {
-    cJSON *phase = cJSON_GetArrayItem(phases, cJSON_GetArraySize(phases) - 1);
-    struct msc_str text = {0};
-    enum msc_status status;
-    msc_agent_remarks(r->agent, &text);
-    status = msc_str_status(&text);
-    const char *line = msc_str_text(&text), *end;
-    cJSON *list = phase && *line && status == MSC_OK ? cJSON_CreateArray() : NULL;
-    for (; list && status == MSC_OK && (end = strchr(line, '\n')) != NULL; line = end + 1) {
-        struct msc_str one = {0};
-        msc_str_append_n(&one, line, (size_t)(end - line));
-        status = msc_str_status(&one);
-        if (status == MSC_OK) {
-            status = msc_json_push(list, cJSON_CreateString(msc_str_text(&one)));
-        }
-        msc_str_finish(&one);
+static enum msc_status add_learnt(cJSON *object, const struct replay *r) {
+    cJSON *learnt = cJSON_CreateArray();
+    cJSON_DeleteItemFromObjectCaseSensitive(object, "learnt");
+    MSC_TRY(msc_json_add(object, "learnt", learnt));
+    MSC_TRY(msc_agent_remarks(r->agent, learnt));
+    if (!learnt->child) {
+        cJSON_DeleteItemFromObjectCaseSensitive(object, "learnt");
     }
-    msc_str_finish(&text);
-    if (list && status == MSC_OK) {
-        return msc_json_add(phase, "learnt", list);
-    }
-    cJSON_Delete(list);
-    return status;
+    return MSC_OK;
 }
 
-enum msc_status msc_phases_describe(struct cJSON **out, const struct msc_phases_options *options) {
+static enum msc_status replay_and_add(cJSON *object, struct replay *r) {
+    MSC_TRY(replay_record(r));
+    cJSON *phases = cJSON_CreateArray();
+    MSC_TRY(msc_json_add(object, "phases", phases));
+    MSC_TRY(list_phases(phases, r));
+    return add_learnt(object, r);
+}
+
+enum msc_status msc_phases_add(struct cJSON *object, const struct msc_phases_options *options) {
     struct replay r = {.options = options};
-    cJSON *list = cJSON_CreateArray();
-    enum msc_status status = list ? replay_record(&r) : MSC_FAIL(MSC_E_NOMEM, "out of memory");
-    if (status == MSC_OK) {
-        status = list_phases(list, &r);
-    }
-    if (status == MSC_OK) {
-        status = add_remarks(list, &r);
-    }
+    enum msc_status status = replay_and_add(object, &r);
     msc_agent_destroy(r.agent);
     msc_arena_finish(&r.arena);
-    if (status != MSC_OK) {
-        cJSON_Delete(list);
-        return status;
-    }
-    *out = list;
-    return MSC_OK;
+    return status;
 }
 
 // ---- For people -------------------------------------------------------------------------------
@@ -278,11 +258,12 @@ static double number_of(const cJSON *object, const char *key) {
     return item ? item->valuedouble : 0;
 }
 
-enum msc_status msc_phases_text(struct msc_str *out, const struct cJSON *phases, size_t n_columns) {
+enum msc_status msc_phases_text(struct msc_str *out, const struct cJSON *report, size_t n_columns) {
     const char *words[MAX_ORIGINS];
+    const cJSON *phases = msc_json_get(report, "phases");
     size_t n = gather_origins(words, phases);
     struct msc_table table = {.n_columns = n + 1, .indent = 2};
-    const cJSON *phase = NULL;
+    const cJSON *phase = NULL, *remark = NULL;
     msc_str_append(out, "phases: trials by origin (in parentheses: new bests)\n");
     msc_table_add(&table, "trials");
     for (size_t i = 0; i < n; i++) {
@@ -304,11 +285,8 @@ enum msc_status msc_phases_text(struct msc_str *out, const struct cJSON *phases,
     }
     msc_table_write(out, &table, n_columns);
     msc_table_finish(&table);
-    cJSON_ArrayForEach(phase, phases) {
-        const cJSON *remark = NULL;
-        cJSON_ArrayForEach(remark, msc_json_get(phase, "learnt")) {
-            msc_str_printf(out, "  learnt: %s\n", remark->valuestring);
-        }
+    cJSON_ArrayForEach(remark, msc_json_get(report, "learnt")) {
+        msc_str_printf(out, "  learnt: %s\n", remark->valuestring);
     }
     return msc_str_status(out);
 }

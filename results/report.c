@@ -273,10 +273,17 @@ static enum msc_status add_metric_names(cJSON *report, const struct msc_space *s
     return MSC_OK;
 }
 
+static enum msc_status report_add_learnt(cJSON *report, const cJSON *learnt) {
+    return cJSON_GetArraySize(learnt) > 0
+               ? msc_json_add(report, "learnt", cJSON_Duplicate(learnt, true))
+               : MSC_OK;
+}
+
 static enum msc_status report_fill(cJSON *report, const struct msc_report_options *o) {
     MSC_TRY(msc_json_add_text(report, "record", msc_record_path(o->record)));
     if (o->result) {
         MSC_TRY(msc_json_add_text(report, "end", msc_search_end_name(o->result->end)));
+        MSC_TRY(report_add_learnt(report, o->result->learnt));
     }
     MSC_TRY(report_add_goal(report, o->record));
     MSC_TRY(add_metric_names(report, msc_record_space(o->record)));

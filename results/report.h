@@ -32,7 +32,7 @@ struct msc_report_options {
     void *payload;
 };
 
-// *out is owned by the caller. Members: record, end, counts, objectives, winner, reference,
+// *out is owned by the caller. Members: record, end, learnt, counts, objectives, winner, reference,
 // baselines, top, front (docs/record.md). Further members are possible: left_out
 // (msc_recheck_winner) and results kept from an earlier report (msc_kept_add).
 enum msc_status msc_report_create(struct cJSON **out, const struct msc_report_options *options);

@@ -8,6 +8,7 @@
 #include "results/history.h"
 
 #include <math.h>
+#include <string.h>
 
 #define MOST_STEPS 400
 #define STRETCHES 60
@@ -18,6 +19,8 @@ struct figures {
     int objective, cost; // indices of metrics; cost < 0: there is no cost
     int64_t *front;      // [n_front] ids of trials, sorted by cost
     size_t n_front;
+    const char *const *tasks; // [n_tasks] names of the tasks whose choices are listed
+    size_t n_tasks;
     struct msc_arena arena;
 };
 
@@ -324,6 +327,40 @@ static enum msc_status add_metric(cJSON *metrics, const struct figures *f, const
     return MSC_OK;
 }
 
+static enum msc_status add_choices(cJSON *tasks, const struct figures *f, const bool is_kept[],
+                                   size_t t) {
+    const struct msc_task *task = &f->space->tasks[t];
+    cJSON *object = cJSON_CreateObject(), *labels, *choices;
+    MSC_TRY(msc_json_push(tasks, object));
+    MSC_TRY(msc_json_add_text(object, "task", task->name));
+    MSC_TRY(add_list(&labels, object, "labels"));
+    for (size_t c = 0; c < task->n_choices; c++) {
+        MSC_TRY(msc_json_push(labels, cJSON_CreateString(task->labels[c])));
+    }
+    MSC_TRY(add_list(&choices, object, "choices"));
+    for (size_t i = 0; i < msc_record_n_trials(f->record); i++) {
+        const struct msc_record_line line = msc_record_trial(f->record, i);
+        if (is_kept[i] && is_point(f, &line)) {
+            MSC_TRY(push_number(choices, (double)line.trial.proposal.choices[t]));
+        }
+    }
+    return MSC_OK;
+}
+
+// Lists the tasks in the given order.
+static enum msc_status add_tasks(cJSON *figures, const struct figures *f, const bool is_kept[]) {
+    cJSON *tasks;
+    MSC_TRY(add_list(&tasks, figures, "tasks"));
+    for (size_t i = 0; i < f->n_tasks; i++) {
+        for (size_t t = 0; t < f->space->n_tasks; t++) {
+            if (strcmp(f->space->tasks[t].name, f->tasks[i]) == 0) {
+                MSC_TRY(add_choices(tasks, f, is_kept, t));
+            }
+        }
+    }
+    return MSC_OK;
+}
+
 static enum msc_status fill_points(cJSON *points, const struct figures *f, const bool is_kept[]) {
     cJSON *ids, *states, *baselines, *metrics = cJSON_CreateObject();
     MSC_TRY(msc_json_add(points, "metrics", metrics));
@@ -363,6 +400,7 @@ static enum msc_status add_points(cJSON *figures, struct figures *f) {
         MSC_TRY(msc_json_add_text(figures, "cost", f->space->metrics[f->cost].name));
     }
     MSC_TRY(msc_json_add_bool(figures, "is_thinned", is_thinned));
+    MSC_TRY(add_tasks(figures, f, is_kept));
     return fill_points(points, f, is_kept);
 }
 
@@ -420,8 +458,11 @@ static enum msc_status fill_figures(cJSON *figures, struct figures *f) {
     return add_speed(figures, f);
 }
 
-enum msc_status msc_trial_figures(struct cJSON **out, const struct msc_record *record) {
+enum msc_status msc_trial_figures(struct cJSON **out, const struct msc_record *record,
+                                  const char *const tasks[], size_t n_tasks) {
     struct figures f = {.record = record,
+                        .tasks = tasks,
+                        .n_tasks = n_tasks,
                         .space = msc_record_space(record),
                         .objective = msc_record_goal(record)->objectives[0].metric,
                         .cost = msc_trial_figures_cost(record)};

@@ -29,11 +29,14 @@ struct cJSON;
 //                                                 each cell of a grid over objective and cost, the
 //                                                 best, the extremes of both, the uniform plans and
 //                                                 the front
+//   "tasks": [{"task", "labels", "choices"}]      for each of the given tasks: the labels of its
+//                                                 choices, and the index of each point's choice
 //   "is_thinned"
 //   "speed": {"seconds", "trials_per_s", "reuse"} means over intervals of time
 // }
-// *out is owned by the caller.
-enum msc_status msc_trial_figures(struct cJSON **out, const struct msc_record *record);
+// `tasks` [n_tasks] are names of tasks; unknown ones are ignored. *out is owned by the caller.
+enum msc_status msc_trial_figures(struct cJSON **out, const struct msc_record *record,
+                                  const char *const tasks[], size_t n_tasks);
 // The metric plotted as cost: the second objective, else the first bounded metric, else the first
 // exact metric. -1: there is none.
 int msc_trial_figures_cost(const struct msc_record *record);

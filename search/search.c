@@ -7,6 +7,7 @@
 #include "cluster/pool.h"
 
 #include <assert.h>
+#include <cjson/cJSON.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -434,6 +435,12 @@ static enum msc_status finish_record(struct msc_search *s, enum msc_status statu
     return msc_search__check_record(s);
 }
 
+static enum msc_status take_remarks(struct msc_search_result *result, const struct msc_search *s) {
+    result->learnt = cJSON_CreateArray();
+    MSC_TRY(MSC_ALLOCATED(result->learnt));
+    return msc_agent_remarks(s->agent, result->learnt);
+}
+
 enum msc_status msc_search_run(struct msc_search_result *result,
                                const struct msc_search_options *options) {
     struct msc_search s = {.options = options,
@@ -456,6 +463,9 @@ enum msc_status msc_search_run(struct msc_search_result *result,
     if (status == MSC_OK) {
         status = msc_search__assemble(&s, result->end);
     }
+    if (status == MSC_OK && result->end != MSC_SEARCH_END_CANCELLED) {
+        status = take_remarks(result, &s);
+    }
     if (options->pool) {
         msc_env_set_elsewhere(options->env, NULL);
     }
@@ -474,13 +484,14 @@ enum msc_status msc_search_run(struct msc_search_result *result,
         result->record = s.record;
         s.record = NULL;
     } else {
-        *result = (struct msc_search_result){0};
+        msc_search_result_finish(result);
     }
     msc_search__close(&s);
     return status;
 }
 
 void msc_search_result_finish(struct msc_search_result *result) {
+    cJSON_Delete(result->learnt);
     msc_record_close(result->record);
     *result = (struct msc_search_result){0};
 }

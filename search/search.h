@@ -153,6 +153,8 @@ struct msc_search_result {
     size_t n_evaluated;        // lines of this launch that are not repeats of earlier trials
     double elapsed_s;          // search time over all launches
     double trial_s;            // recent time of one trial; NaN: none was measured in this launch
+    // The agent's remarks (msc_agent_remarks), a list of texts; NULL: the search was stopped.
+    struct cJSON *learnt;
     struct msc_record *record; // unlocked and readable: best, front, baselines, counts
 };
 

@@ -10,6 +10,7 @@
 // The functions that it calls are in the program that loads it, so nothing is linked.
 #include <mscgym/agents/agent.h>
 #include <mscgym/base/alloc.h>
+#include <mscgym/base/str.h>
 
 #include <string.h>
 
@@ -87,6 +88,15 @@ static enum msc_status hill_climb_tell(struct msc_agent *agent, const struct msc
     return MSC_OK;
 }
 
+// What `mscgym show --phases`, `search --dry-run` and the report's page say that it has learnt.
+static void hill_climb_remarks(struct msc_agent *agent, struct msc_str *out) {
+    const struct hill_climb *h = msc_agent_state(agent);
+    if (h->best.id >= 0 && h->n_in_vain > 0) {
+        msc_str_printf(out, "%lld changes of single tasks did not improve trial %lld\n",
+                       (long long)h->n_in_vain, (long long)h->best.id);
+    }
+}
+
 static const struct msc_agent_def hill_climb = {
     .abi = MSC_AGENT_ABI,
     .name = "hill_climb",
@@ -97,6 +107,7 @@ static const struct msc_agent_def hill_climb = {
     .init = hill_climb_init,
     .ask = hill_climb_ask,
     .tell = hill_climb_tell,
+    .remarks = hill_climb_remarks,
 };
 
 // The symbol that mscgym looks for.

@@ -42,20 +42,18 @@ VECTOR_TARGET static void largest(uint8_t out[], const uint8_t x[], const struct
 
 // ---- Tables -----------------------------------------------------------------------------------
 
-// The loops of `depthwise` and the product of bytes differ by the instructions that multiply bytes.
-#define TABLE(name, depthwise, product)                                                            \
+// Functions that begin with `prefix` differ by the instructions that multiply bytes.
+#define TABLE(name, prefix)                                                                        \
     {                                                                                              \
-        .isa = (name), .bytes = (product), .winograd = &msc_simd__avx2_winograd,                   \
+        .isa = (name), .bytes = &prefix##_bytes, .winograd = &prefix##_winograd,                   \
         .floats = &msc_simd__avx2_floats, .quantize = quantize, .finish = finish,                  \
-        .pack_taps = depthwise##_pack_taps, .add_taps = depthwise##_add_taps,                      \
-        .add_taps_quantize = depthwise##_add_taps_quantize,                                        \
-        .add_columns = depthwise##_add_columns,                                                    \
-        .add_columns_quantize = depthwise##_add_columns_quantize, .largest = largest,              \
+        .pack_taps = prefix##_pack_taps, .add_taps = prefix##_add_taps,                            \
+        .add_taps_quantize = prefix##_add_taps_quantize, .add_columns = prefix##_add_columns,      \
+        .add_columns_quantize = prefix##_add_columns_quantize, .largest = largest,                 \
         .largest_float = largest_float, .mean = mean, .softmax = softmax,                          \
         .log_softmax = log_softmax, .run_chain = run_chain,                                        \
         .transpose4 = msc_simd__avx2_transpose4, .transpose1 = msc_simd__avx2_transpose1,          \
     }
 
-const struct msc_simd msc_simd__avx2 = TABLE("avx2", msc_simd__avx2, &msc_simd__avx2_bytes);
-const struct msc_simd msc_simd__avx2_vnni =
-    TABLE("avx2_vnni", msc_simd__avx2_vnni, &msc_simd__avx2_vnni_bytes);
+const struct msc_simd msc_simd__avx2 = TABLE("avx2", msc_simd__avx2);
+const struct msc_simd msc_simd__avx2_vnni = TABLE("avx2_vnni", msc_simd__avx2_vnni);

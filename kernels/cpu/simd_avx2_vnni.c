@@ -1,5 +1,5 @@
-// Products of bytes and depthwise convolutions for AVX2 with AVX-VNNI. All other loops are those of
-// AVX2.
+// Products of bytes and of int16 and depthwise convolutions for AVX2 with AVX-VNNI. All other loops
+// are those of AVX2.
 #define MSC_VECTOR_AVX2
 #define MSC_VECTOR_AVX2_VNNI
 #define MSC_VECTOR_BYTES_ONLY
@@ -16,3 +16,7 @@ const struct msc_simd_product msc_simd__avx2_vnni_bytes = {.isa = "avx2_vnni",
                                                            .multiply = multiply_bytes,
                                                            .multiply_epilogue =
                                                                multiply_bytes_epilogue};
+
+VECTOR_TARGET void msc_simd__avx2_vnni_multiply_pairs(const struct block *b) {
+    run_block(OF_PAIRS, SUMS, 1, b);
+}

@@ -60,14 +60,18 @@ VECTOR_INLINE vint add_group(enum operands operands, vint sum, int32_t group, vi
 }
 
 // Adds the products of the bytes [begin, end) of a run. Returns the address of the weights that
-// follow.
+// follow. For pairs, also prefetches weights `ahead` bytes further on into the second-level cache:
+// Winograd's algorithm reads weights that exceed it, a short product each.
 VECTOR_INLINE const char *add_groups(enum operands operands, vint s[], int n, int vectors,
                                      const char *const x[], const char *weights, int64_t begin,
-                                     int64_t end) {
+                                     int64_t end, int64_t ahead) {
     for (int64_t k = begin; k < end; k += GROUP) {
         vint y[MOST_VECTORS];
         UNROLL for (int c = 0; c < vectors; c++) {
             y[c] = vi_load(weights + c * VECTOR);
+        }
+        UNROLL for (int c = 0; operands == OF_PAIRS && c < vectors; c++) {
+            __builtin_prefetch(weights + c * VECTOR + ahead, 0, 2);
         }
         weights += vectors * VECTOR;
         UNROLL for (int p = 0; p < n; p++) {
@@ -93,6 +97,7 @@ VECTOR_INLINE void add_windows(enum operands operands, vint s[], int n, int vect
     const struct msc_simd_indirect *w = b->w;
     const char *weights = b->weights;
     int64_t depth = w->depth, step = operands == OF_FLOATS ? LINE : depth;
+    int64_t ahead = depth / GROUP * vectors * VECTOR; // the weights of the next product
     for (int64_t run = 0; run < w->n_runs; run++) {
         const char *in = (const char *)w->in + w->runs[run], *x[MOST_WINDOWS];
         UNROLL for (int p = 0; p < n; p++) {
@@ -103,7 +108,7 @@ VECTOR_INLINE void add_windows(enum operands operands, vint s[], int n, int vect
             UNROLL for (int p = 0; operands == OF_FLOATS && p < n; p++) {
                 __builtin_prefetch(x[p] + k + b->ahead);
             }
-            weights = add_groups(operands, s, n, vectors, x, weights, k, end);
+            weights = add_groups(operands, s, n, vectors, x, weights, k, end, ahead);
         }
     }
 }

@@ -6,7 +6,12 @@
 #include "kernels/cpu/simd_indirect.h"
 #include "kernels/cpu/simd_vector.h"
 
+// Without optimisation GCC unrolls nothing, and warns where it cannot.
+#ifdef __OPTIMIZE__
 #define UNROLL _Pragma("GCC unroll 24")
+#else
+#define UNROLL
+#endif
 
 enum { LANES = MSC_SIMD_CHANNELS };
 

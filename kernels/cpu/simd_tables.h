@@ -9,7 +9,8 @@ extern const struct msc_simd_product msc_simd__avx512_bytes, msc_simd__avx512_fl
     msc_simd__tiles;
 extern const struct msc_simd_product msc_simd__avx2_bytes, msc_simd__avx2_floats,
     msc_simd__avx2_vnni_bytes;
-extern const struct msc_simd_winograd msc_simd__avx512_winograd, msc_simd__avx2_winograd;
+extern const struct msc_simd_winograd msc_simd__avx512_winograd, msc_simd__avx2_winograd,
+    msc_simd__avx2_vnni_winograd;
 extern const struct msc_simd msc_simd__neon, msc_simd__neon_dotprod, msc_simd__neon_i8mm;
 extern const struct msc_simd_product msc_simd__neon_bytes, msc_simd__neon_floats;
 
@@ -28,6 +29,12 @@ extern const struct msc_simd_product msc_simd__neon_bytes, msc_simd__neon_floats
                                      const struct msc_simd_bytes *q);
 MSC_SIMD_DEPTHWISE(msc_simd__avx2)
 MSC_SIMD_DEPTHWISE(msc_simd__avx2_vnni)
+
+// ---- simd_avx2_vnni.c -------------------------------------------------------------------------
+
+struct block;
+// Sums of products of int16 (simd_indirect_tiles.h), for one vector of channels.
+void msc_simd__avx2_vnni_multiply_pairs(const struct block *b);
 
 // ---- simd_avx2_transpose.c --------------------------------------------------------------------
 

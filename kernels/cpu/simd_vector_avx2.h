@@ -1,7 +1,8 @@
 // Vectors of 16 lanes for AVX2 with FMA: two registers each. simd_vector.h describes the functions.
 //
-//     MSC_VECTOR_AVX2_VNNI    products of four bytes with AVX-VNNI. With MSC_VNNI_OF_AVX512 too, with
-//                             the same instruction of AVX-512, for tests and measurements
+//     MSC_VECTOR_AVX2_VNNI    products of four bytes and of two int16 with AVX-VNNI. With
+//                             MSC_VNNI_OF_AVX512 too, with the same instructions of AVX-512, for
+//                             tests and measurements
 #ifndef MSC_KERNELS_CPU_SIMD_VECTOR_AVX2_H
 #define MSC_KERNELS_CPU_SIMD_VECTOR_AVX2_H
 
@@ -10,14 +11,10 @@
 #include <stdint.h>
 #include <string.h>
 
-#ifndef MSC_VECTOR_AVX2_VNNI
-#define VECTOR_TARGET __attribute__((target("avx2,fma")))
-#elif !defined(MSC_VNNI_OF_AVX512)
+#if defined(MSC_VECTOR_AVX2_VNNI) && !defined(MSC_VNNI_OF_AVX512)
 #define VECTOR_TARGET __attribute__((target("avx2,fma,avxvnni")))
-#define DOT_PRODUCT _mm256_dpbusd_avx_epi32
 #else
-#define VECTOR_TARGET __attribute__((target("avx2,fma,avx512vl,avx512vnni")))
-#define DOT_PRODUCT _mm256_dpbusd_epi32
+#define VECTOR_TARGET __attribute__((target("avx2,fma")))
 #endif
 #define VECTOR_INLINE VECTOR_TARGET static inline __attribute__((always_inline))
 
@@ -226,6 +223,17 @@ VECTOR_INLINE __m128i load_16_bytes(const uint8_t *from, int64_t n, uint8_t flip
     return _mm_xor_si128(bytes, _mm_set1_epi8((char)flip));
 }
 
+VECTOR_INLINE __m256i load_32_bytes(const uint8_t *from, int64_t n, uint8_t flip) {
+    if (n >= 32) {
+        return _mm256_xor_si256(vi_load_half(from), _mm256_set1_epi8((char)flip));
+    }
+    __m128i low = load_16_bytes(from, n, flip), high = _mm_setzero_si128();
+    if (n > 16) {
+        high = load_16_bytes(from + 16, n - 16, flip);
+    }
+    return _mm256_set_m128i(high, low);
+}
+
 VECTOR_INLINE vshort vs_load_bytes(const uint8_t *from, int64_t n, uint8_t flip) {
     __m128i low = load_16_bytes(from, n < 16 ? n : 16, flip), high = _mm_setzero_si128();
     if (n > 16) {
@@ -287,25 +295,34 @@ VECTOR_INLINE __m256i shifted_words(vint x, const struct vlimits *limits) {
 
 // The bytes of two vectors. Packing works within 128 bits, so it leaves groups of four lanes in the
 // order 0, 8, 16, 24, 4, 12, 20, 28.
-VECTOR_INLINE __m256i bytes_of_two(vint a, vint b, const struct vlimits *limits) {
-    const __m256i order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
+VECTOR_INLINE __m256i packed_bytes_of_two(vint a, vint b, const struct vlimits *limits) {
     __m256i bytes = _mm256_packs_epi16(shifted_words(a, limits), shifted_words(b, limits));
     bytes = _mm256_min_epi8(_mm256_max_epi8(bytes, limits->least), limits->most);
-    return _mm256_permutevar8x32_epi32(_mm256_xor_si256(bytes, limits->flip), order);
+    return _mm256_xor_si256(bytes, limits->flip);
+}
+
+VECTOR_INLINE __m256i bytes_of_two(vint a, vint b, const struct vlimits *limits) {
+    const __m256i order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
+    return _mm256_permutevar8x32_epi32(packed_bytes_of_two(a, b, limits), order);
+}
+
+VECTOR_INLINE void store_32_bytes(uint8_t *to, __m256i bytes, int64_t n) {
+    if (n >= 32) {
+        _mm256_storeu_si256((__m256i *)(void *)to, bytes);
+        return;
+    }
+    store_16_bytes(to, _mm256_castsi256_si128(bytes), n);
+    if (n > 16) {
+        store_16_bytes(to + 16, _mm256_extracti128_si256(bytes, 1), n - 16);
+    }
 }
 
 VECTOR_INLINE void vi_store_bytes(uint8_t *to, const vint x[], int n, int64_t n_lanes,
                                   const struct vlimits *limits) {
     for (int k = 0; k < n; k += 2, to += 32, n_lanes -= 32) {
-        __m256i bytes = bytes_of_two(x[k], x[k + 1 < n ? k + 1 : k], limits);
-        if (k + 1 < n && n_lanes >= 32) {
-            _mm256_storeu_si256((__m256i *)(void *)to, bytes);
-            continue;
-        }
-        store_16_bytes(to, _mm256_castsi256_si128(bytes), n_lanes);
-        if (k + 1 < n && n_lanes > 16) {
-            store_16_bytes(to + 16, _mm256_extracti128_si256(bytes, 1), n_lanes - 16);
-        }
+        bool is_pair = k + 1 < n;
+        __m256i bytes = bytes_of_two(x[k], x[is_pair ? k + 1 : k], limits);
+        store_32_bytes(to, bytes, is_pair || n_lanes < 16 ? n_lanes : 16);
     }
 }
 
@@ -348,16 +365,38 @@ VECTOR_INLINE vint vi_upper_bytes(vint x) {
     return (vint){_mm256_srli_epi16(x.low, 8), _mm256_srli_epi16(x.high, 8)};
 }
 
+#ifdef MSC_VECTOR_AVX2_VNNI
+#ifdef MSC_VNNI_OF_AVX512
+// An assembler chooses the encoding of AVX-512, and the compiler uses nothing else of AVX-512.
+VECTOR_INLINE __m256i add_dot_of_bytes(__m256i sum, __m256i x, __m256i w) {
+    __asm__("vpdpbusd %2, %1, %0" : "+x"(sum) : "x"(x), "xm"(w));
+    return sum;
+}
+
+VECTOR_INLINE __m256i add_dot_of_words(__m256i sum, __m256i x, __m256i w) {
+    __asm__("vpdpwssd %2, %1, %0" : "+x"(sum) : "x"(x), "xm"(w));
+    return sum;
+}
+#else
+#define add_dot_of_bytes _mm256_dpbusd_avx_epi32
+#define add_dot_of_words _mm256_dpwssd_avx_epi32
+#endif
+
+VECTOR_INLINE vint vi_add_pairs(vint sum, vint x, vint w) {
+    return (vint){add_dot_of_words(sum.low, x.low, w.low),
+                  add_dot_of_words(sum.high, x.high, w.high)};
+}
+
+VECTOR_INLINE vint vi_add_products(vint sum, vint x, vint w) {
+    return (vint){add_dot_of_bytes(sum.low, x.low, w.low),
+                  add_dot_of_bytes(sum.high, x.high, w.high)};
+}
+#else
 VECTOR_INLINE vint vi_add_pairs(vint sum, vint x, vint w) {
     return (vint){_mm256_add_epi32(sum.low, _mm256_madd_epi16(x.low, w.low)),
                   _mm256_add_epi32(sum.high, _mm256_madd_epi16(x.high, w.high))};
 }
 
-#ifdef MSC_VECTOR_AVX2_VNNI
-VECTOR_INLINE vint vi_add_products(vint sum, vint x, vint w) {
-    return (vint){DOT_PRODUCT(sum.low, x.low, w.low), DOT_PRODUCT(sum.high, x.high, w.high)};
-}
-#else
 // Bytes 0 and 2 of each group as int16 or, with a shift of 0, bytes 1 and 3.
 VECTOR_INLINE vint widened(vint group, int shift) {
     return (vint){_mm256_srai_epi16(_mm256_slli_epi16(group.low, shift), 8),

@@ -315,7 +315,7 @@ static const finish_function *const finishes[KIND_COUNT] = {finish_SUMS, finish_
                                                             finish_BYTES, finish_ANY};
 
 VECTOR_TARGET static void run_batches(const struct msc_simd_image_windows *w, struct block *block,
-                                      void *sums) {
+                                      void *sums, const block_function functions[]) {
     struct batch b = begin_batch(w);
     int64_t n_tiles = w->images * b.rows * b.columns, n = count_vectors(w->channels);
     int64_t vector_bytes = ELEMENTS * depth_bytes(w->in_channels) / GROUP * VECTOR;
@@ -327,24 +327,35 @@ VECTOR_TARGET static void run_batches(const struct msc_simd_image_windows *w, st
         for (int64_t v = 0; v < n; v += block->vectors) {
             enter_block(block, v, sums);
             multiply_elements(&b, (const char *)w->weights + v * vector_bytes, block->vectors,
-                              products);
+                              functions);
             finishes[block->kind][block->vectors - 1](block, &b);
         }
     }
 }
 
-VECTOR_TARGET static void multiply(int32_t sums[], const struct msc_simd_image_windows *w) {
+VECTOR_TARGET static void multiply_with(const block_function functions[], int32_t sums[],
+                                        const struct msc_simd_image_windows *w) {
     const struct msc_simd_indirect windows = {.channels = w->channels};
     struct block block = begin_sums(&windows);
-    run_batches(w, &block, sums);
+    run_batches(w, &block, sums, functions);
 }
 
-VECTOR_TARGET static void multiply_epilogue(const struct msc_simd_image_windows *w,
-                                            const struct msc_simd_epilogue *epilogue) {
+VECTOR_TARGET static void multiply_epilogue_with(const block_function functions[],
+                                                 const struct msc_simd_image_windows *w,
+                                                 const struct msc_simd_epilogue *epilogue) {
     const struct msc_simd_indirect windows = {.channels = w->channels};
     struct bytes quantized[MSC_SIMD_MAX_QUANTIZED];
     struct block block = begin_epilogue(&windows, epilogue, quantized);
-    run_batches(w, &block, NULL);
+    run_batches(w, &block, NULL, functions);
+}
+
+static void multiply(int32_t sums[], const struct msc_simd_image_windows *w) {
+    multiply_with(products, sums, w);
+}
+
+static void multiply_epilogue(const struct msc_simd_image_windows *w,
+                              const struct msc_simd_epilogue *epilogue) {
+    multiply_epilogue_with(products, w, epilogue);
 }
 
 #endif

@@ -161,6 +161,7 @@ static const struct row of_agents[] = {
     AT(msc_agent_def, left),
     AT(msc_agent_def, effort),
     AT(msc_agent_def, assemble),
+    AT(msc_agent_def, remarks),
     AT(msc_agent_def, finish),
     SIZE(msc_rng),
     AT(msc_rng, pcg),

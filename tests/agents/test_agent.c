@@ -160,7 +160,7 @@ static void test_agents_agent__create_refuses(void **state) {
     struct msc_agent_def old = stubborn;
     old.abi = 0;
     assert_int_equal(create(&f, &old, "{}"), MSC_E_UNSUPPORTED);
-    assert_message("built for ABI 0, expected 1; rebuild it with the installed headers");
+    assert_message("built for ABI 0, expected 2; rebuild it with the installed headers");
     close_fixture(&f);
 }
 

@@ -125,6 +125,11 @@ static bool run_round(struct runner *r) {
     if (r->run->assembles && msc_agent_can_assemble(r->agent)) {
         assert_ok(msc_agent_assemble(r->agent, &proposals[0]));
     }
+    if (r->run->assembles) {
+        cJSON *remarks = cJSON_CreateArray();
+        assert_ok(msc_agent_remarks(r->agent, remarks));
+        cJSON_Delete(remarks);
+    }
     const struct msc_agent_left left = msc_agent_left(r->agent);
     assert_ok(msc_agent_ask(r->agent, proposals, r->run->round, &n));
     assert_true(n <= r->run->round);

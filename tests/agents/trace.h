@@ -38,7 +38,7 @@ struct trace_run {
     // Optional: changes an outcome before it is recorded and the agent observes it.
     void (*disturb)(int64_t id, struct msc_outcome *outcome);
     bool tell_twice;
-    bool assembles; // the agent assembles its plan before every call of `ask`
+    bool assembles; // the agent assembles its plan and remarks before every call of `ask`
     // Optional: the first n_replayed outcomes come from this trace instead of the environment,
     // and every proposal must equal the recorded one.
     const struct trace *replayed;

@@ -115,7 +115,7 @@ static const char *write_zeros(char path[PATH_BYTES], void **state, const char *
     zip_t *archive = zip_open(test_path(path, state, name), ZIP_CREATE | ZIP_TRUNCATE, &error);
     assert_non_null(archive);
     for (size_t i = 0; i < n_members; i++) {
-        char entry[16];
+        char entry[32];
         snprintf(entry, sizeof entry, "x%zu.npy", i);
         zip_source_t *source = zip_source_buffer(archive, member, n_bytes, 0);
         zip_int64_t index = zip_file_add(archive, entry, source, 0);

@@ -330,7 +330,7 @@ static void check_linear(enum msc_dtype codes, int axis, bool is_back, bool has_
     struct bench b;
     float scales[19];
     uint8_t zeros[19];
-    char axis_text[8], what[80];
+    char axis_text[16], what[80];
     open_bench(&b, 11);
     snprintf(what, sizeof(what), "%s, axis %d%s", msc_dtype_name(codes), axis,
              is_back ? ", and back" : "");

@@ -4,6 +4,7 @@
 
 #include "base/rng.h"
 
+#include "tests/kernels/vnni_of_avx512.h"
 #include "tests/msc_test.h"
 
 #include <math.h>
@@ -182,6 +183,20 @@ static void check_images(struct images *t, struct results *r,
     free(scratch);
 }
 
+// The tables to test; NULL after the last.
+static const struct msc_simd *find_table(size_t i) {
+    size_t n = 0;
+    while (msc_simd_of_machine(n)) {
+        n++;
+    }
+#ifdef TEST_HAS_VNNI
+    if (i == n) {
+        return vnni_of_avx512();
+    }
+#endif
+    return i < n ? msc_simd_of_machine(i) : NULL;
+}
+
 static void test_kernels_cpu_winograd__sums(void **state) {
     (void)state;
     static struct images t;
@@ -191,7 +206,7 @@ static void test_kernels_cpu_winograd__sums(void **state) {
     for (int round = 0; round < 40; round++) {
         const struct msc_simd *table;
         set_operands(&t, &rng, round);
-        for (size_t i = 0; (table = msc_simd_of_machine(i)) != NULL; i++) {
+        for (size_t i = 0; (table = find_table(i)) != NULL; i++) {
             if (table->winograd) {
                 check_images(&t, &r, table->winograd, round);
             }
@@ -210,7 +225,7 @@ static void test_kernels_cpu_winograd__largest(void **state) {
     for (int sign = 0; sign < 2; sign++) {
         memset(in, sign ? 0x80 : 0x7f, sizeof(in));
         int32_t expected = (sign ? -128 : 127) * -128 * 9 * IN;
-        for (size_t i = 0; (table = msc_simd_of_machine(i)) != NULL; i++) {
+        for (size_t i = 0; (table = find_table(i)) != NULL; i++) {
             const struct msc_simd_winograd *winograd = table->winograd;
             if (!winograd) {
                 continue;

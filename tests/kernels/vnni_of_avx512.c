@@ -1,7 +1,9 @@
-// The code of kernels/cpu/simd_avx2_vnni.c, compiled with the instruction of AVX-512 that does the
-// same as that of AVX-VNNI. Many machines have only the former.
+// The code of kernels/cpu/simd_avx2_vnni.c, compiled with the instructions of AVX-512 that do the
+// same as those of AVX-VNNI. Many machines have only the former.
 #define MSC_VNNI_OF_AVX512
 #define msc_simd__avx2_vnni_bytes test_vnni_bytes
+#define msc_simd__avx2_vnni_winograd test_vnni_winograd
+#define msc_simd__avx2_vnni_multiply_pairs test_vnni_multiply_pairs
 #define msc_simd__avx2_vnni_pack_taps test_vnni_pack_taps
 #define msc_simd__avx2_vnni_add_taps test_vnni_add_taps
 #define msc_simd__avx2_vnni_add_taps_quantize test_vnni_add_taps_quantize
@@ -19,6 +21,7 @@ const struct msc_simd *vnni_of_avx512(void) {
     table = msc_simd__avx2;
     table.isa = "avx2_vnni, with AVX-512";
     table.bytes = &test_vnni_bytes;
+    table.winograd = &test_vnni_winograd;
     table.pack_taps = test_vnni_pack_taps;
     table.add_taps = test_vnni_add_taps;
     table.add_taps_quantize = test_vnni_add_taps_quantize;

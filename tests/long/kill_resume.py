@@ -7,13 +7,15 @@
 The digits example is searched without interruption. It is then searched again in these ways:
 - killed (SIGKILL, parent and worker together) at random lengths of the record and restarted,
   `kills` times in all, at most twice in one round of trials;
-- with other thread counts and cache budgets, with the last line cut at every byte, and with
+- with other thread counts and cache budgets, with three local workers, with the last line cut at every byte, and with
   instructions limited to AVX2.
 
-Each final record must equal the first one except for `measured`, and lines that existed before a
+Each final record must equal the first one except for `measured`, what the agent says that it has learnt must be the
+same, and lines that existed before a
 kill must remain byte by byte. The same, without cut lines and AVX2 and with a third of the kills,
 for every registered agent. Agents that stop trials at bounds, and races, use small batches; their
-records must contain stopped trials, and every line must verify.
+records must contain stopped trials, and every line must verify. The agent `auto` also searches tables: losses that
+saturate, pairs of choices with features, points that fail (one or several objectives).
 
 Searches that compute more than trials are killed at random times, so that kills also hit their
 preparation and their final steps: choices that replace weights followed by the stage `distill`, all
@@ -31,7 +33,9 @@ same way. Prints a line for each check; exits with 1 if one fails.
 """
 import argparse
 import hashlib
+import itertools
 import json
+import math
 import os
 import random
 import re
@@ -53,6 +57,12 @@ AGENTS = {  # changes to the example: agent, batch, keys of the search
     "auto with two objectives": (
         {"type": "auto"}, 64, {"env": {"choices": [{"bits": bits} for bits in (8, 6, 4)],
                                        "objectives": ["distill_loss", "size_bytes"]}}),
+    "auto with three objectives": (
+        {"type": "auto"}, 64, {"env": {"choices": [{"bits": bits} for bits in (8, 6, 4)],
+                                       "objectives": ["distill_loss", "size_bytes", "bit_ops"]}}),
+    "evolutionary with two objectives": (
+        {"type": "evolutionary"}, 64, {"env": {"choices": [{"bits": bits} for bits in (8, 6, 4)],
+                                               "objectives": ["distill_loss", "size_bytes"]}}),
     "evolutionary": ({"type": "evolutionary"}, 64, {}),
     "per_task": ({"type": "grid_search"}, 64, {}),
     "full": ({"type": "grid_search", "mode": "full"}, 64, {}),
@@ -156,6 +166,58 @@ def in_turn(trials):
     return config
 
 
+# Searches without a network: losses from tables of all points, with features and without, some of
+# which cannot be measured. Keys: the kind of loss, and the objectives beside it.
+N_TASKS, N_CHOICES = 6, 3
+OF_TABLE = {
+    "auto, saturating slowly": ("log", ()),
+    "auto, saturating": ("exp", ()),
+    "auto, pairs with features": ("pairs", ()),
+    "auto, base fails": ("fails", ()),
+    "auto, front with failures": ("fails", ("size_bytes",)),
+    "auto, front of three with failures": ("fails", ("size_bytes", "time")),
+}
+
+
+def loss_of(kind, generator):
+    """The loss of a point, the number of steps from the most expensive choice of each task; None: it fails."""
+    weights = [generator.uniform(0.5, 2) for _ in range(N_TASKS)]
+    together = generator.uniform(-1, 1)
+
+    def of(point):
+        total = sum(w * 3.0 ** c / 3 for w, c in zip(weights, point) if c > 0)
+        return {"log": math.log1p(20 * total), "exp": -math.expm1(-total),
+                "pairs": total + together * point[1] * point[2],
+                "fails": None if point[0] == 0 or point[3] + point[4] == 4 else total}[kind]
+    return of
+
+
+def of_table(name, trials):
+    kind, more = OF_TABLE[name]
+    generator = random.Random(7)
+    loss, sizes = loss_of(kind, generator), [generator.uniform(1, 4) for _ in range(N_TASKS)]
+    labels = [str(N_CHOICES - c) for c in range(N_CHOICES)]
+    table = {"schema": "mscgym.table.1", "rows": "table.csv", "choice_features": ["bits"],
+             "tasks": [{"name": f"task_{t}", "choices": labels,
+                        "choice_features": [[int(label)] for label in labels]} for t in range(N_TASKS)],
+             "metrics": [{"name": "distill_loss"}],
+             "costs": [{"name": "size_bytes", "alone": [[s * (N_CHOICES - c) for c in range(N_CHOICES)] for s in sizes]},
+                       {"name": "time", "alone": [[9 - s * c for c in range(N_CHOICES)] for s in sizes]}]}
+    if kind != "pairs":
+        del table["choice_features"]
+        for task in table["tasks"]:
+            del task["choice_features"]
+    rows = [",".join([*(f"task_{t}" for t in range(N_TASKS)), "distill_loss"])]
+    for point in itertools.product(range(N_CHOICES), repeat=N_TASKS):
+        value = loss(point)
+        rows.append(",".join([*(labels[c] for c in point), "failed" if value is None else repr(value)]))
+    env = {"type": "table", "file": "table.json"}
+    if more:
+        env["objectives"] = ["distill_loss", *more]
+    entry = dict(entry_of("table.jsonl", env, trials), agent={"type": "auto"})
+    return {"gym": [entry]}, {"table.json": json.dumps(table), "table.csv": "\n".join(rows) + "\n"}
+
+
 OF_EXAMPLE = {"channels": of_channels, "weights": of_weights, "joint": of_both, "in turn": in_turn}
 
 
@@ -206,9 +268,9 @@ def with_environment(target, env, changes, trials):
 
 
 class Searches:
-    def __init__(self, mscgym, folder, config):
+    def __init__(self, mscgym, folder, config, files=None):
         self.mscgym, self.folder, self.count = mscgym, folder, 0
-        self.config = config
+        self.config, self.files = config, files or {}
         self.parallel = first_search(config).get("parallel", 32)
         self.records = [entry["record"] for entry in searches_of(config)]
 
@@ -217,6 +279,9 @@ class Searches:
         self.count += 1
         workspace = os.path.join(self.folder, str(self.count))
         os.makedirs(workspace)
+        for name, text in self.files.items():
+            with open(os.path.join(workspace, name), "w") as file:
+                file.write(text)
         path = os.path.join(workspace, "search.json")
         with open(path, "w") as file:
             json.dump(dict(self.config, workspace=workspace), file)
@@ -235,7 +300,12 @@ class Searches:
             sys.exit(f"search ended with {process.returncode}: {errors}")
 
     def canonical(self, record):
-        return canonical(self.mscgym, record)
+        """The canonical record, and what the agent has learnt, if the search has ended."""
+        results, learnt = record + ".result.json", ""
+        if os.path.exists(results):
+            with open(results) as file:
+                learnt = json.dumps(json.load(file).get("learnt"))
+        return canonical(self.mscgym, record) + learnt.encode()
 
 
 def lines_of(record):
@@ -291,11 +361,13 @@ def check_variant(searches, expected, options, environment=None):
 
 
 def least_memory(searches):
-    """The least memory that the dry run names; nothing is cached with it."""
+    """The least memory that the dry run names, in MB, and a quarter; hardly anything is cached with it. The figure
+    includes the program's own pages, of which more or fewer are in memory from run to run.
+    """
     config, _ = searches.new()
     text = subprocess.run([searches.mscgym, "search", config, "--dry-run"], check=True,
                           capture_output=True, text=True).stdout
-    return re.search(r"at least (\d+) MB", text).group(1) + "M"
+    return f"{math.ceil(1.25 * int(re.search(r'at least ([0-9]+) MB', text)[1]))}M"
 
 
 def check_torn(searches, expected):
@@ -331,6 +403,7 @@ def run_checks(searches, options, name):
     yield f"{kills} kills", check_kills(searches, expected, kills, random.Random(options.seed))
     for threads in "1", "2", "4":
         yield f"{threads} threads", check_variant(searches, expected, ["--threads", threads])
+    yield "3 local workers", check_variant(searches, expected, ["--cluster", "local:3"])
     for memory in least_memory(searches), "1G":
         yield f"{memory} of memory", check_variant(searches, expected, ["--memory", memory])
     if name.startswith(STOPS):
@@ -439,6 +512,17 @@ def run_checks_at_any_time(searches, options):
         searches, expected, seconds, options.kills, random.Random(options.seed))
 
 
+def run_checks_of_tables(searches, options):
+    config, record = searches.new()
+    searches.finish(config)
+    expected = searches.canonical(record)
+    kills = max(1, options.kills // 3)
+    yield f"{kills} kills", check_kills(searches, expected, kills, random.Random(options.seed))
+    for threads in "1", "2":
+        yield f"{threads} threads", check_variant(searches, expected, ["--threads", threads])
+    yield "3 local workers", check_variant(searches, expected, ["--cluster", "local:3"])
+
+
 def run_checks_of_others(searches, options):
     config, record = searches.new()
     searches.finish(config)
@@ -458,6 +542,8 @@ def checks_of(name, options, folder):
     if name in AGENTS:
         searches = Searches(mscgym, folder, with_agent(*AGENTS[name], options.trials))
         return run_checks(searches, options, name)
+    if name in OF_TABLE:
+        return run_checks_of_tables(Searches(mscgym, folder, *of_table(name, options.trials)), options)
     config = (absolute(name) if name == options.config
               else OF_EXAMPLE[name](options.trials) if name in OF_EXAMPLE
               else with_environment(*AT_ANY_TIME[name], options.trials))
@@ -470,14 +556,14 @@ def main():
     parser.add_argument("--kills", type=int, default=50)
     parser.add_argument("--trials", type=int, default=300)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--search", nargs="+", choices=[*AGENTS, *AT_ANY_TIME, *OF_EXAMPLE, *OTHERS])
+    parser.add_argument("--search", nargs="+", choices=[*AGENTS, *OF_TABLE, *AT_ANY_TIME, *OF_EXAMPLE, *OTHERS])
     parser.add_argument("--config")
     parser.add_argument("--library", help="an agent, for the search of that name")
     parser.add_argument("--env", help="an environment, likewise")
     parser.add_argument("--optuna", help="a Python that has Optuna")
     options = parser.parse_args()
     names = [options.config] if options.config else options.search or [
-        *AGENTS, *AT_ANY_TIME, *OF_EXAMPLE, *OTHERS]
+        *AGENTS, *OF_TABLE, *AT_ANY_TIME, *OF_EXAMPLE, *OTHERS]
     os.environ.update(PYTHONPATH=os.path.abspath(PYTHON), PYTHONDONTWRITEBYTECODE="1")
     failed = False
     for name in names:

@@ -121,6 +121,32 @@ def check(what, is_so):
         raise AssertionError(what)
 
 
+def check_choices(tab):
+    """Each line of the parallel coordinates crosses the axes where the trial's choices and metrics are; lines of one
+    choice are spread by at most a twentieth of the axis.
+    """
+    wrong = tab.ask("""(() => {
+      const record = data.records[0], trials = record.trials, points = trials.points;
+      const picture = document.querySelector('svg.choices'), name = record.numbers.objectives[0].metric;
+      const paths = [...picture.querySelectorAll('path.best, path.other')];
+      const axis = picture.querySelector('path.axis').getAttribute('d').match(/[0-9.]+/g).map(Number);
+      const length = axis[2] - axis[0], wrong = [];
+      for (const path of paths) {
+        const id = Number(path.querySelector('title').textContent.match(/trial ([0-9]+)/)[1]);
+        const i = points.id.indexOf(id), xs = path.getAttribute('d').match(/[0-9.]+/g).map(Number).filter((v, k) => k % 2 === 0);
+        trials.tasks.forEach((task, k) => {
+          const share = task.labels.length < 2 ? .5 : task.choices[i] / (task.labels.length - 1);
+          if (Math.abs((xs[k] - axis[0]) / length - share) > .05) { wrong.push([id, task.task]); }
+        });
+      }
+      const best = paths[paths.length - 1].querySelector('title').textContent;
+      const values = points.metrics[name].filter((v, i) => points.state[i] === 0);
+      if (!best.endsWith(': ' + shown(Math.min(...values)))) { wrong.push(best); }
+      return paths.length < 10 ? ['few lines'] : wrong;
+    })()""")
+    check("choices of trials are drawn where they are", wrong == [])
+
+
 def check_charts(port, page, has_charts):
     tab = Tab(port, url_of(page))
     n = tab.ask("document.querySelectorAll('canvas').length")
@@ -134,6 +160,7 @@ def check_charts(port, page, has_charts):
     check("dark", True)
     pdf = tab.call("Page.printToPDF")
     check("printed", len(base64.b64decode(pdf["data"])) > 10000)
+    check_choices(tab)
     check("no error", tab.errors == [])
     tab.call("Emulation.setScriptExecutionDisabled", value=True)
     tab.load(url_of(page) + "?")
@@ -156,6 +183,32 @@ def check_compared(port, page, n_lines, note):
         "{state: 'complete', label: 'the quickest', metrics: {x: 1}},"
         "{state: 'complete', label: '8', metrics: {x: 2}}]}}).label") == "8" and
         tab.ask("planName('the quickest') + ', ' + planName('8')") == "the quickest, uniform 8")
+    check("no error", tab.errors == [])
+
+
+def check_learnt(mscgym, port):
+    """What the agent learnt, with long names of tasks: as text, and within pages of any width."""
+    name = "<b>encoder</b>" + "_0123456789" * 12
+    tasks = [{"name": f"{name}.{t}", "choices": ["8", "4", "2"]} for t in range(5)]
+    alone = [[0, 1, 2]] * 5
+    Path("pairs.json").write_text(json.dumps({
+        "schema": "mscgym.table.1", "tasks": tasks,
+        "metrics": [{"name": "distill_loss", "alone": alone,
+                     "pairs": [{"tasks": [1, 3], "values": [[0, 0, 0], [0, 0, 0], [0, 0, 4]]}]}],
+        "costs": [{"name": "size_bytes", "alone": [[8, 4, 2]] * 5}]}), encoding="utf-8")
+    Path("learnt.json").write_text(json.dumps({"workspace": "learnt", "verbose": "error", "gym": [{
+        "record": "r.jsonl", "env": {"type": "table", "file": "pairs.json", "bounds": {"size_bytes": {"max": 24}}},
+        "agent": {"type": "auto"}, "budget": {"trials": 60}, "parallel": 4}]}), encoding="utf-8")
+    run(mscgym, "search", "learnt.json", "--quiet")
+    run(mscgym, "report", "learnt/r.jsonl")
+    tab = Tab(port, url_of("learnt/r.html"))
+    said = tab.ask("[...document.querySelectorAll('.learnt li')].map(item => item.textContent)")
+    check("a pair is named", len(said) == 1 and ".1 at 2 and <b>" in said[0] and ".3 at 2 act together" in said[0])
+    for width in (1280, 820, 400):
+        tab.call("Emulation.setDeviceMetricsOverride", width=width, height=900, deviceScaleFactor=1, mobile=False)
+        tab.wait("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
+        check(f"no part is wider than a page of {width}",
+              tab.ask("[...document.querySelectorAll('.learnt li')].every(i => i.scrollWidth <= i.clientWidth)"))
     check("no error", tab.errors == [])
 
 
@@ -300,6 +353,7 @@ def check_pages(mscgym, files, port):
     if has_charts:
         check_compared(port, "both.html", 2, "")
         check_compared(port, "three.html", 2, "Not drawn, because their objective differs: toy.")
+    check_learnt(mscgym, port)
     make_hostile(mscgym, files)
     check_hostile(port)
     check_live(mscgym, port, has_charts)

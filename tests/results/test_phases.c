@@ -9,7 +9,7 @@
 
 #include <stdlib.h>
 
-static enum msc_status describe(cJSON **out, const struct launch *launch) {
+static enum msc_status describe(cJSON *object, const struct launch *launch) {
     struct search_run run;
     struct launch none = *launch;
     struct msc_record *record = NULL;
@@ -19,7 +19,7 @@ static enum msc_status describe(cJSON **out, const struct launch *launch) {
     assert_ok(msc_record_open(&record, launch->path, MSC_RECORD_READ, NULL));
     const struct msc_phases_options options = {
         .record = record, .space = msc_env_space(run.env), .agent_config = run.agent_config};
-    enum msc_status status = msc_phases_describe(out, &options);
+    enum msc_status status = msc_phases_add(object, &options);
     msc_record_close(record);
     run_finish(&run);
     return status;
@@ -39,10 +39,11 @@ static void test_search_phases__of_sensitivity(void **state) {
                                .env = "{\"tasks\":6,\"choices\":3,\"interaction\":0.5}",
                                .agent = "{\"type\":\"sensitivity\"}",
                                .options = LAUNCH_TRIALS(-1)};
-    cJSON *phases = NULL;
+    cJSON *object = cJSON_CreateObject();
     struct msc_str text = {0};
     launch(&all);
-    assert_ok(describe(&phases, &all));
+    assert_ok(describe(object, &all));
+    const cJSON *phases = cJSON_GetObjectItem(object, "phases");
     assert_int_equal(cJSON_GetArraySize(phases), 1);
     const cJSON *phase = cJSON_GetArrayItem(phases, 0);
     assert_true(cJSON_GetObjectItem(phase, "last")->valuedouble == 30);
@@ -52,11 +53,11 @@ static void test_search_phases__of_sensitivity(void **state) {
     assert_true(count_of(phase, "plan", "trials") == 1);
     assert_true(count_of(phase, "pair", "trials") == 15);
     assert_true(count_of(phase, "pair", "best") == 0);
-    assert_ok(msc_phases_text(&text, phases, 0));
+    assert_ok(msc_phases_text(&text, object, 0));
     assert_non_null(strstr(msc_str_text(&text), "0-30"));
     assert_non_null(strstr(msc_str_text(&text), "3 (1)"));
     msc_str_finish(&text);
-    cJSON_Delete(phases);
+    cJSON_Delete(object);
 }
 
 // Records that end inside a round, start from another record's trials, or continue with a fresh
@@ -71,7 +72,7 @@ static void test_search_phases__of_any_record(void **state) {
                                     "\"bounds\":{\"size_ratio\":{\"max\":0.07}}}",
                              .agent = agents[a],
                              .options = LAUNCH_TRIALS(101)};
-        cJSON *phases = NULL, *warm = NULL;
+        cJSON *object = cJSON_CreateObject(), *warm = NULL;
         const char *told = "{\"from\":[],\"told\":[{\"choices\":[2,2,2,2,2,2,2,2,2,1],\"metrics\":{"
                            "\"distill_loss\":1}}],\"tried\":[[2,2,2,2,2,2,2,2,1,2]]}";
         assert_ok(msc_json_parse(&warm, told, strlen(told), "warm"));
@@ -81,10 +82,10 @@ static void test_search_phases__of_any_record(void **state) {
         more.options.budget.trials = 150;
         more.options.warm_start = a % 2 == 1;
         launch(&more);
-        assert_ok(describe(&phases, &more));
+        assert_ok(describe(object, &more));
         double n = 0, n_given = 0;
         const cJSON *phase = NULL, *item = NULL;
-        cJSON_ArrayForEach(phase, phases) {
+        cJSON_ArrayForEach(phase, cJSON_GetObjectItem(object, "phases")) {
             cJSON_ArrayForEach(item, cJSON_GetObjectItem(phase, "origins")) {
                 n += cJSON_GetObjectItem(item, "trials")->valuedouble;
             }
@@ -95,7 +96,7 @@ static void test_search_phases__of_any_record(void **state) {
         assert_true(n == (double)msc_record_n_trials(record));
         assert_true(a % 2 == 1 ? n_given > 5 : n_given == 5);
         msc_record_close(record);
-        cJSON_Delete(phases);
+        cJSON_Delete(object);
         cJSON_Delete(warm);
         remove_record(f->path);
     }

@@ -53,7 +53,7 @@ static void test_report_trial_figures__of_a_few(void **state) {
     add_trial(record, 9.0, 30.0, 1.0); // smaller but with more loss: on the front
     add_trial(record, 9.5, 35.0, 2.0); // worse than trial 1 in both: not on the front
     add_trial(record, 4.0, 50.0, 4.0);
-    assert_ok(msc_trial_figures(&figures, record));
+    assert_ok(msc_trial_figures(&figures, record, NULL, 0));
     assert_int_equal(size_of(figures, "best", "value"), 2);
     assert_true(number_at(figures, "best", "trial", 1) == 3.0);
     assert_true(number_at(figures, "best", "seconds", 1) == 4.0);
@@ -71,6 +71,38 @@ static void test_report_trial_figures__of_a_few(void **state) {
     assert_true(number_at(figures, "speed", "trials_per_s", 0) == 2.0);
     assert_true(number_at(figures, "speed", "trials_per_s", 1) == 1.0);
     assert_true(number_at(figures, "speed", "trials_per_s", 2) == 0.5);
+    cJSON_Delete(figures);
+    msc_record_close(record);
+}
+
+// The choices of a task at the points, in the order of the tasks that were asked for.
+static void test_report_trial_figures__choices_of_tasks(void **state) {
+    const struct fixture *f = *state;
+    struct msc_record *record = make_record(f);
+    const struct msc_space *space = msc_record_space(record);
+    const char *const tasks[] = {space->tasks[1].name, "no such task", space->tasks[0].name};
+    cJSON *figures = NULL;
+    add_trial(record, 8.0, 40.0, 1.0);
+    add_trial(record, 9.0, 30.0, 1.0);
+    assert_ok(msc_trial_figures(&figures, record, tasks, 3));
+    const cJSON *list = cJSON_GetObjectItemCaseSensitive(figures, "tasks");
+    assert_int_equal(cJSON_GetArraySize(list), 2);
+    for (int i = 0; i < 2; i++) {
+        const struct msc_task *task = &space->tasks[1 - i];
+        const cJSON *item = cJSON_GetArrayItem(list, i);
+        const cJSON *labels = cJSON_GetObjectItemCaseSensitive(item, "labels");
+        const cJSON *choices = cJSON_GetObjectItemCaseSensitive(item, "choices");
+        assert_string_equal(cJSON_GetObjectItemCaseSensitive(item, "task")->valuestring,
+                            task->name);
+        assert_int_equal(cJSON_GetArraySize(labels), task->n_choices);
+        assert_string_equal(cJSON_GetArrayItem(labels, 0)->valuestring, task->labels[0]);
+        assert_int_equal(cJSON_GetArraySize(choices), 2);
+        for (int k = 0; k < 2; k++) {
+            const struct msc_record_line line = fixture_trial(k);
+            assert_int_equal(cJSON_GetArrayItem(choices, k)->valueint,
+                             line.trial.proposal.choices[1 - i]);
+        }
+    }
     cJSON_Delete(figures);
     msc_record_close(record);
 }
@@ -98,7 +130,7 @@ static void test_report_trial_figures__of_many_keep_extremes_and_front(void **st
                                     : 1.0 + (double)msc_rng_below(&rng, 100000) * 1e-3;
         add_trial(record, loss, 1.0 + (double)msc_rng_below(&rng, 90), 0.001 * i);
     }
-    assert_ok(msc_trial_figures(&figures, record));
+    assert_ok(msc_trial_figures(&figures, record, NULL, 0));
     int n = size_of(figures, "points", "id");
     assert_in_range(n, 100, MSC_FIGURE_COLUMNS * MSC_FIGURE_ROWS + 200);
     assert_true(cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(figures, "is_thinned")));
@@ -145,7 +177,7 @@ static void test_report_trial_figures__front_as_of_all_pairs(void **state) {
             losses[i] = 2000.0 - at + (double)(width * width * (int)msc_rng_below(&rng, 800));
             add_trial(record, losses[i], sizes[i], 0.001 * i);
         }
-        assert_ok(msc_trial_figures(&figures, record));
+        assert_ok(msc_trial_figures(&figures, record, NULL, 0));
         assert_int_equal(cJSON_GetObjectItemCaseSensitive(figures, "n_front")->valueint,
                          count_front(losses, sizes, N));
         cJSON_Delete(figures);
@@ -158,7 +190,7 @@ static void test_report_trial_figures__of_nothing(void **state) {
     const struct fixture *f = *state;
     struct msc_record *record = make_record(f);
     cJSON *figures = NULL;
-    assert_ok(msc_trial_figures(&figures, record));
+    assert_ok(msc_trial_figures(&figures, record, NULL, 0));
     assert_int_equal(size_of(figures, "points", "id"), 0);
     assert_int_equal(size_of(figures, "best", "value"), 0);
     cJSON_Delete(figures);
@@ -169,6 +201,7 @@ int main(int argc, char **argv) {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
     const struct CMUnitTest tests[] = {
         CASE(test_report_trial_figures__of_a_few),
+        CASE(test_report_trial_figures__choices_of_tasks),
         CASE(test_report_trial_figures__of_many_keep_extremes_and_front),
         cmocka_unit_test(test_report_trial_figures__front_as_of_all_pairs),
         CASE(test_report_trial_figures__of_nothing),

@@ -126,6 +126,20 @@ mscgym search l.json --restart --quiet | grep '^trials' | sed 's/, [0-9]* repeat
 jq -r 'select(.state == "failed") | .cause + ": " + .reason' l/tiny.jsonl
 cat starts.txt
 echo
+# The first request to stop waits for the answer, the second one does not.
+echo '{"5": "wait"}' >wrong.json
+rm -r count.json l
+sed -i 's/"lasting": true, "timeout": 8/"lasting": true/' l.json
+mscgym search l.json >/dev/null 2>err.txt &
+search=$!
+while [ "$(cat count.json 2>/dev/null)" != 6 ]; do sleep 0.05; done
+kill -TERM $search
+while ! grep -q 'after the running trials' err.txt; do sleep 0.05; done
+kill -TERM $search
+wait $search
+echo "exit $?"
+tail -n 1 err.txt
+grep -c '"state":"failed"' l/tiny.jsonl
 
 echo "- what is refused"
 for env in '"objectives": ["command"]' '"objectives": ["command"], "command": ["score"]' \
