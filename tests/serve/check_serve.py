@@ -302,6 +302,7 @@ def check_control(mscgym, folder):
         check(wait_for(lambda: has_trials(bob, of_bob)), "bob's job waits for all of ann's")
         ann.remove(ids[1])
         ann.cancel(ids[2])
+        ann.wait(ids[2])
         ann.resume(ids[0])
         ann.resume(ids[2])
         check(wait_for(lambda: has_trials(ann, ids[2])), "a resumed job does not run")
