@@ -24,7 +24,7 @@
 //
 // The mix depends on the phase. The first trials are mostly probes. While losses appear to be
 // additive, the agent probes until no choice is left, because the plan of least summed loss is then
-// the optimum. Later it proposes mostly hopes, except in spaces of many choices or if a measured
+// the optimum. If the space gives the isolated losses, there are no probes but that of the base. Later it proposes mostly hopes, except in spaces of many choices or if a measured
 // metric is bounded. Plans by the mean, plans by draws and children share the other trials in
 // proportion to their recent success (probability matching: Goldberg 1990). The share of hopes is
 // fixed: if choices interact, few hopes succeed, but the model learns from all of them.
@@ -109,8 +109,8 @@ static enum msc_status init_part(struct msc_agent *agent, struct msc_auto *a,
     *part = *from;
     MSC_TRY(msc_sensitivity_init(&part->sensitivity, arena, bounds_of(a)));
     part->sensitivity.doubts_failures = true;
-    MSC_TRY(
-        msc_feature_prior_init(&part->prior, arena, bounds_of(a), part->sensitivity.n_positions));
+    MSC_TRY(msc_feature_prior_init(&part->prior, arena, bounds_of(a), part->sensitivity.n_positions,
+                                   msc_agent_space(agent)->metrics[part->metric].name, part->sign));
     MSC_TRY(msc_pair_model_init(&part->model, arena, bounds_of(a)));
     MSC_TRY(msc_auto_use_neighbours(a, arena, &part->model));
     part->model.learns_correlation = !is_large(a);
@@ -354,10 +354,17 @@ static const char additive_turns[] = "PPP0PPPPPPP0PPPP";
 static const char front_turns[] = "P0P3P0P3P0P3P0P3";
 static const char draw_turns[] = "36A";
 
+// Whether hopes are worth trials. If the space gives the isolated losses, the first plans are good.
+// Until as many trials as tasks were observed, most hopes would then be points far from them.
+static bool wants_hopes(const struct msc_auto *a) {
+    return a->has_hopes &&
+           (msc_auto_needs_probes(a) || a->n_told >= a->sampler.bounds.space->n_tasks);
+}
+
 // Returns a hope with probability `hope_chance`. Otherwise draws a kind in proportion to its
 // success rate.
 static char usual_turn(struct msc_auto *a) {
-    if (a->has_hopes && a->is_ready && !msc_auto_looks_additive(a) &&
+    if (wants_hopes(a) && a->is_ready && !msc_auto_looks_additive(a) &&
         msc_rng_double(a->sampler.rng) < a->hope_chance) {
         return 'H';
     }
@@ -454,7 +461,7 @@ static enum msc_status auto_ask(struct msc_agent *agent, struct msc_proposal out
     struct msc_auto *a = msc_agent_state(agent);
     msc_population_select(&a->members);
     if (a->n_parts > 0) {
-        a->n_probes_left = msc_auto_count_probes(a);
+        a->n_probes_left = msc_auto_needs_probes(a) ? msc_auto_count_probes(a) : 0;
     }
     learn(a);
     while (*n < max && !a->is_done) {

@@ -110,6 +110,9 @@ struct msc_auto {
 bool msc_auto_probe(struct msc_auto *a, struct msc_proposal *out);
 // The number of choices, the base included, that were neither observed in isolation nor probed.
 uint64_t msc_auto_count_probes(const struct msc_auto *a);
+// False if the space gives the isolated losses (agents/feature_prior.h) and the base's loss is
+// known.
+bool msc_auto_needs_probes(const struct msc_auto *a);
 // Whether the cheapest choice of a task that bounded costs depend on is still to be probed.
 bool msc_auto_is_opening(const struct msc_auto *a);
 bool msc_auto_looks_additive(const struct msc_auto *a);

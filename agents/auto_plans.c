@@ -10,10 +10,19 @@
 #define POINTS_PER_START 8
 #define MOST_STARTS 12
 
+bool msc_auto_needs_probes(const struct msc_auto *a) {
+    bool is_given = a->n_parts > 0;
+    for (size_t i = 0; i < a->n_parts; i++) {
+        const struct msc_auto_part *part = &a->parts[i];
+        is_given = is_given && part->prior.given && !isnan(part->sensitivity.base_loss);
+    }
+    return !is_given;
+}
+
 bool msc_auto_is_opening(const struct msc_auto *a) {
     const struct msc_exact_bounds *bounds = &a->sampler.bounds;
     const struct msc_sensitivity *s = &a->parts[0].sensitivity;
-    for (size_t i = 0; i < s->n_bounded; i++) {
+    for (size_t i = 0; i < s->n_bounded && msc_auto_needs_probes(a); i++) {
         const struct msc_task *task = &bounds->space->tasks[s->order[i]];
         uint32_t cheapest = task->most_expensive_first[task->n_choices - 1];
         if (!s->was_asked[msc_exact_bounds_entry(bounds, s->order[i], cheapest)]) {

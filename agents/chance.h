@@ -1,11 +1,13 @@
 // The chance that a point can be measured, learnt from the points that failed and those that did
 // not. Two models are mixed:
 //
-//   - Each choice e breaks a point by itself with probability b[e] (a "noisy or" of causes: Pearl
-//     1988). A point works if none of its choices breaks it: q(x) = product of 1 - b[x_t]. The b[e]
-//     maximise the posterior under a beta prior, by expectation maximisation (Dempster et al.
-//     1977). If all points with a task's dearest choices fail, this is found from few points.
-//   - Failures may also depend on several choices together. The chance is therefore the mean of the
+//   - Each choice e breaks a point by itself with probability b[e] and, in a space of few tasks and
+//     choices, each pair of choices with probability b[e, f] (a "noisy or" of causes: Pearl 1988).
+//     A point works if none of its causes breaks it: q(x) = product of 1 - b over its choices and
+//     pairs. The b maximise the posterior under a beta prior, by expectation maximisation (Dempster
+//     et al. 1977). If all points with a task's dearest choices fail, this is found from few points.
+//     A pair of choices that some point with a result has is likely to work in other points.
+//   - Failures may also depend on more choices together. The chance is therefore the mean of the
 //     outcomes of all points, weighted by exp(-2 * sum of distances) (agents/near_distance.h;
 //     Nadaraya 1964), where q(x) counts as one more outcome.
 //
@@ -26,7 +28,10 @@ struct msc_chance {
     double *breaks;   // [n_entries], b[e]
     double *blames;   // [n_entries], scratch: expected number of points that the choice broke
     double *counts;   // [n_entries], scratch: number of points with the choice
-    bool is_stale;    // points were told since `breaks` was set
+    bool has_pairs;   // pairs are causes, too
+    // [n_entries, n_entries] each, of the choices of a later and an earlier task: as `breaks`, `blames` and `counts`
+    double *pair_breaks, *pair_blames, *pair_counts;
+    bool is_stale; // points were told since `breaks` was set
 };
 
 enum msc_status msc_chance_init(struct msc_chance *c, struct msc_arena *arena,

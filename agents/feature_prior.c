@@ -13,7 +13,6 @@
 // Variance of the logarithm of a mean loss that follows from a uniform plan, because of
 // interactions.
 #define UNIFORM_VARIANCE 0.25
-// Guesses count as informed if the losses of choices of this many tasks are known.
 // Features whose values are positive and vary by more than this factor count as logarithms.
 #define LEAST_RATIO 2.0
 
@@ -124,22 +123,50 @@ static double fill_feature(struct msc_feature_prior *f, size_t at, feature_of *o
     return standardise(f, at, n_positions);
 }
 
-// The feature that losses are expected to be proportional to: "output_error" or else
-// "weight_error". SIZE_MAX if there is neither.
-static size_t error_feature(const struct msc_space *space) {
-    static const char *const names[] = {"output_error", "weight_error"};
-    for (size_t k = 0; k < sizeof names / sizeof names[0]; k++) {
-        for (size_t i = 0; i < space->n_choice_features; i++) {
-            if (strcmp(space->choice_feature_names[i], names[k]) == 0) {
-                return i;
-            }
+// The index of a feature of choices; SIZE_MAX if there is none of this name.
+static size_t find_feature(const struct msc_space *space, const char *name) {
+    for (size_t i = 0; i < space->n_choice_features; i++) {
+        if (strcmp(space->choice_feature_names[i], name) == 0) {
+            return i;
         }
     }
     return SIZE_MAX;
 }
 
+// The feature that losses are expected to be proportional to: the first of these names. SIZE_MAX if
+// there is none.
+static size_t error_feature(const struct msc_space *space) {
+    static const char *const names[] = {"output_error", "weight_error"};
+    size_t which = SIZE_MAX;
+    for (size_t k = 0; k < sizeof names / sizeof names[0] && which == SIZE_MAX; k++) {
+        which = find_feature(space, names[k]);
+    }
+    return which;
+}
+
+// Sets `given` if the space gives the metric of all choices.
+static enum msc_status set_given(struct msc_feature_prior *f, struct msc_arena *arena,
+                                 const char *metric, double sign) {
+    const struct msc_exact_bounds *b = f->bounds;
+    size_t which = find_feature(b->space, metric);
+    bool is_complete = which != SIZE_MAX;
+    double *given = msc_arena_array(arena, b->n_entries, sizeof *given);
+    MSC_TRY(MSC_ALLOCATED(given));
+    for (size_t t = 0; t < b->space->n_tasks && is_complete; t++) {
+        double first = choice_feature(b, t, b->most_expensive[t], which);
+        for (uint32_t c = 0; c < b->space->tasks[t].n_choices; c++) {
+            double above = sign * (choice_feature(b, t, c, which) - first);
+            is_complete = is_complete && isfinite(above);
+            given[msc_exact_bounds_entry(b, t, c)] = above;
+        }
+    }
+    f->given = is_complete ? given : NULL;
+    return MSC_OK;
+}
+
 enum msc_status msc_feature_prior_init(struct msc_feature_prior *f, struct msc_arena *arena,
-                                       const struct msc_exact_bounds *bounds, size_t n_positions) {
+                                       const struct msc_exact_bounds *bounds, size_t n_positions,
+                                       const char *metric, double sign) {
     const struct msc_space *space = bounds->space;
     const struct {
         feature_of *of;
@@ -164,7 +191,7 @@ enum msc_status msc_feature_prior_init(struct msc_feature_prior *f, struct msc_a
             f->expected[at] = k == 0 && i == error_feature(space) ? deviation : 0.0;
         }
     }
-    return MSC_OK;
+    return set_given(f, arena, metric, sign);
 }
 
 // ---- Regression -------------------------------------------------------------------------------
@@ -266,8 +293,20 @@ static double left_at(const struct msc_feature_prior *f, size_t task, uint32_t p
     return before > 0 ? low : after < n ? high : 0.0;
 }
 
+static void use_given(const struct msc_feature_prior *f, struct msc_sensitivity *s) {
+    for (size_t e = 0; e < f->bounds->n_entries; e++) {
+        if (!msc_sensitivity_is_known(s, e)) {
+            s->guesses[e] = msc_link_of(&s->link, f->given[e]);
+        }
+    }
+}
+
 void msc_feature_prior_improve(struct msc_feature_prior *f, struct msc_sensitivity *s) {
     if (f->n == 0) {
+        return;
+    }
+    if (f->given) {
+        use_given(f, s);
         return;
     }
     set_means(f, s);

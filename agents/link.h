@@ -21,7 +21,7 @@ struct msc_link {
 };
 
 // Beyond this part of s, MSC_LINK_LOG goes on along its tangent.
-#define MSC_LINK_END 0.999
+#define MSC_LINK_END 0.9999999
 
 // The transformed loss above the base's. NaN and infinities stay.
 static inline double msc_link_of(const struct msc_link *link, double above) {
@@ -44,6 +44,24 @@ static inline double msc_link_log_slope(const struct msc_link *link, double abov
     return link->kind == MSC_LINK_EXP
                ? above / link->scale
                : -msc_agent_log(1.0 - fmin(above / link->scale, MSC_LINK_END));
+}
+
+// The loss above the base's that has the transformed loss y.
+static inline double msc_link_inverse(const struct msc_link *link, double y) {
+    double s = link->scale;
+    if (link->kind == MSC_LINK_NONE || !(y > 0.0) || isinf(y)) {
+        return y;
+    }
+    return link->kind == MSC_LINK_EXP ? s * msc_agent_log(1.0 + y / s)
+                                      : s * (1.0 - msc_agent_exp(-y / s));
+}
+
+// The slope of the link between a loss above the base's and the loss whose transformed loss is y.
+static inline double msc_link_chord(const struct msc_link *link, double above, double y) {
+    double run = above - msc_link_inverse(link, y), rise = msc_link_of(link, above) - y;
+    return fabs(run) > 1e-6 * link->scale && rise / run > 0.0
+               ? rise / run
+               : msc_agent_exp(msc_link_log_slope(link, above));
 }
 
 #endif

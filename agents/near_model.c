@@ -9,7 +9,7 @@
 
 enum { N = MSC_NEAR_POINTS };
 
-// Rates and noise are chosen again when the number of told points has grown by this factor, and at
+// Rates, noise and share are chosen again when the number of told points has grown by this factor, and at
 // each fit of at most FEW_POINTS points.
 #define CHOOSE_AGAIN 1.15
 #define FEW_POINTS 40
@@ -18,11 +18,12 @@ enum { N = MSC_NEAR_POINTS };
 
 static const double rates[] = {0.03, 0.1, 0.3, 1.0, 3.0};
 static const double noises[] = {0.001, 0.01, 0.1};
+static const double shares[] = {0.0, 0.25, 0.5, 0.75, 0.9};
 
 enum msc_status msc_near_model_init(struct msc_near_model *m, struct msc_arena *arena,
                                     const struct msc_exact_bounds *bounds) {
     size_t n_tasks = bounds->space->n_tasks;
-    *m = (struct msc_near_model){.bounds = bounds, .noise = 0.01};
+    *m = (struct msc_near_model){.bounds = bounds, .noise = 0.01, .summed = 0.5};
     m->points = msc_arena_array(arena, N * n_tasks, sizeof *m->points);
     m->values = msc_arena_array(arena, N, sizeof *m->values);
     m->ages = msc_arena_array(arena, N, sizeof *m->ages);
@@ -100,9 +101,14 @@ static double distance(const struct msc_near_model *m, const uint32_t a[], const
     return sum;
 }
 
+static double correlation_at(const struct msc_near_model *m, double distance) {
+    return (1.0 - m->summed) * msc_agent_exp(-distance) +
+           m->summed * (1.0 - distance / m->sum_of_rates);
+}
+
 double msc_near_model_correlation(const struct msc_near_model *m, const uint32_t a[],
                                   const uint32_t b[]) {
-    return msc_agent_exp(-distance(m, a, b));
+    return correlation_at(m, distance(m, a, b));
 }
 
 static void set_distances(struct msc_near_model *m) {
@@ -138,9 +144,13 @@ static double dot(const double a[], const double b[], size_t n) {
 static double likelihood(struct msc_near_model *m) {
     size_t n = m->n_points;
     double sum = 0.0;
+    m->sum_of_rates = 0.0;
+    for (size_t t = 0; t < m->bounds->space->n_tasks; t++) {
+        m->sum_of_rates += m->rates[t];
+    }
     for (size_t i = 0; i < n; i++) {
         for (size_t k = i; k < n; k++) {
-            m->factor[i * N + k] = msc_agent_exp(-m->distances[i * N + k]);
+            m->factor[i * N + k] = correlation_at(m, m->distances[i * N + k]);
         }
         m->factor[i * N + i] += m->noise;
         m->ones[i] = 1.0;
@@ -179,17 +189,19 @@ static void choose_rate(struct msc_near_model *m, size_t first, size_t end, doub
     }
 }
 
-static void choose_noise(struct msc_near_model *m, double *greatest) {
-    double best = m->noise;
-    for (size_t i = 0; i < sizeof noises / sizeof noises[0]; i++) {
-        m->noise = noises[i];
+// Chooses the value of *member among n values that has the greatest likelihood.
+static void choose_among(struct msc_near_model *m, double *member, const double values[], size_t n,
+                         double *greatest) {
+    double best = *member;
+    for (size_t i = 0; i < n; i++) {
+        *member = values[i];
         double here = likelihood(m);
         if (here > *greatest) {
             *greatest = here;
-            best = noises[i];
+            best = values[i];
         }
     }
-    m->noise = best;
+    *member = best;
 }
 
 static void choose(struct msc_near_model *m) {
@@ -200,7 +212,8 @@ static void choose(struct msc_near_model *m) {
         choose_rate(m, t, is_shared ? n_tasks : t + 1,
                     is_shared ? MOST_RATES / (double)n_tasks : 1.0, &greatest);
     }
-    choose_noise(m, &greatest);
+    choose_among(m, &m->noise, noises, sizeof noises / sizeof noises[0], &greatest);
+    choose_among(m, &m->summed, shares, sizeof shares / sizeof shares[0], &greatest);
     m->n_fitted = (size_t)m->n_told;
 }
 

@@ -1,12 +1,15 @@
 // A Gaussian process over the points that were measured. It needs no base, so it serves where the
 // most expensive plan cannot be measured. The covariance of two points is
 //
-//     variance * exp(-sum over tasks of rates[t] * distance of the two choices)
+//     variance * ((1 - summed) * exp(-D) + summed * (1 - D / sum of rates)),
+//     D = sum over tasks of rates[t] * distance of the two choices
 //
-// with the distance of agents/near_distance.h: the next choice is closer than any other. The model
-// is of the logarithm of the value if all values are positive. The rates and the noise maximise the
-// profile likelihood on a grid, by coordinate ascent; the mean and the variance have closed forms
-// (Rasmussen and Williams 2006, chapter 5; Jones et al. 1998).
+// with the distance of agents/near_distance.h: the next choice is closer than any other. The second
+// part is of functions that are a sum over tasks (Duvenaud et al. 2011): it foresees points in which
+// several tasks differ from all points seen. The model is of the logarithm of the value if all values
+// are positive. The rates, the noise and the share of the sum maximise the profile likelihood on a
+// grid, by coordinate ascent; the mean and the variance have closed forms (Rasmussen and Williams
+// 2006, chapter 5; Jones et al. 1998).
 //
 // Use: tell points, fit, then predict. At most MSC_NEAR_POINTS points are kept: the latest ones and
 // those of least value. Only init allocates.
@@ -27,8 +30,9 @@ struct msc_near_model {
     bool is_log;               // the model is of the logarithm
     double *rates;             // [n_tasks]
     double noise;              // relative to the variance
+    double summed;             // share of the variance that is a sum over tasks
     // Of the current fit:
-    double mean, variance;
+    double mean, variance, sum_of_rates;
     double *distances; // [MSC_NEAR_POINTS, MSC_NEAR_POINTS], sums of rate times distance
     double *factor;    // [MSC_NEAR_POINTS, MSC_NEAR_POINTS], Cholesky factor
     double *targets;   // [MSC_NEAR_POINTS], values or their logarithms

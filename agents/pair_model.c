@@ -71,6 +71,7 @@ enum msc_status msc_pair_model_init(struct msc_pair_model *m, struct msc_arena *
         {(void **)&m->pairs, N * N, sizeof *m->pairs},
         {(void **)&m->factor, N * N, sizeof *m->factor},
         {(void **)&m->residuals, N, sizeof *m->residuals},
+        {(void **)&m->units, N, sizeof *m->units},
         {(void **)&m->weights, N, sizeof *m->weights},
         {(void **)&m->sums, N, sizeof *m->sums},
         {(void **)&m->point_choices, N * n_tasks, sizeof *m->point_choices},
@@ -209,28 +210,37 @@ static double above_base(const struct msc_pair_model *m, size_t i) {
     return msc_link_of(&m->link, m->values[i] - m->base);
 }
 
+// The least distance from the base that is assumed when noise is computed. Otherwise the best
+// points would count as exact.
+static double least_distance(const struct msc_pair_model *m) {
+    double least = INFINITY;
+    for (size_t i = 0; i < m->n_points; i++) {
+        double distance = m->values[i] - m->base;
+        least = distance > 0.0 && distance < least ? distance : least;
+    }
+    return isinf(least) ? 0.0 : least;
+}
+
+// What the standard errors of a point are relative to: the loss above the base's, but at least
+// `least`, times the slope of the link.
+static double error_unit(const struct msc_pair_model *m, size_t i, double least) {
+    double above = m->values[i] - m->base;
+    return fmax(above, least) * msc_link_chord(&m->link, above, above_base(m, i) - m->residuals[i]);
+}
+
 static void set_residuals(struct msc_pair_model *m) {
+    double least = least_distance(m);
     for (size_t i = 0; i < m->n_points; i++) {
         const uint32_t *x = msc_pair__point(m, i);
         m->residuals[i] = above_base(m, i);
         for (size_t t = 0; t < m->bounds->space->n_tasks; t++) {
             m->residuals[i] -= m->means[msc_exact_bounds_entry(m->bounds, t, x[t])];
         }
+        m->units[i] = error_unit(m, i, least);
     }
 }
 
 // ---- Posterior --------------------------------------------------------------------------------
-
-// The least distance from the base that is assumed when noise is computed. Otherwise the best
-// points would count as exact.
-static double least_distance(const struct msc_pair_model *m) {
-    double least = INFINITY;
-    for (size_t i = 0; i < m->n_points; i++) {
-        double distance = above_base(m, i);
-        least = distance > 0.0 && distance < least ? distance : least;
-    }
-    return isinf(least) ? 0.0 : least;
-}
 
 double msc_pair__strength(const int places[], int which) {
     const double *const grids[] = {unknown_strengths, pairs_strengths, noise_strengths};
@@ -243,8 +253,7 @@ static double likelihood(struct msc_pair_model *m, const int places[]) {
     size_t n = m->n_points;
     double unknown = msc_pair__strength(places, MSC_PAIR_UNKNOWN),
            pairs = msc_pair__strength(places, MSC_PAIR_PAIRS);
-    double noise = msc_pair__strength(places, MSC_PAIR_NOISE), least = least_distance(m),
-           mean = 0.0;
+    double noise = msc_pair__strength(places, MSC_PAIR_NOISE), mean = 0.0;
     for (size_t i = 0; i < n; i++) {
         for (size_t k = 0; k <= i; k++) {
             m->factor[k * MSC_PAIR_POINTS + i] =
@@ -254,8 +263,7 @@ static double likelihood(struct msc_pair_model *m, const int places[]) {
         mean += m->factor[i * MSC_PAIR_POINTS + i] / (double)n;
     }
     for (size_t i = 0; i < n; i++) {
-        double distance = fmax(above_base(m, i), least);
-        double spread = noise * distance, error = m->errors[i] * distance;
+        double spread = noise * m->units[i], error = m->errors[i] * m->units[i];
         m->factor[i * MSC_PAIR_POINTS + i] +=
             spread * spread + error * error + 1e-8 * mean + 1e-300;
     }

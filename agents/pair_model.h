@@ -5,7 +5,7 @@
 //
 //     a[e]      ~ N(0, (unknown * scale[e])^2) if the choice's isolated loss is unknown; else 0
 //     b[e, f]   ~ N(0, pairs^2 * scale[e] * scale[f]), correlated among choices of one task
-//     noise     ~ N(0, (noise * (y - base))^2): points far from the best have less weight;
+//     noise     ~ N(0, (noise * (loss - base))^2): points far from the best have less weight;
 //                 estimated losses have an additional error
 //
 // `mean` is the isolated loss of each choice (agents/sensitivity.h) and `scale` its magnitude. The
@@ -14,7 +14,11 @@
 // Rasmussen and Williams, 2006, algorithm 2.1). A draw from the posterior is a draw from the prior,
 // corrected by the observed points (Matheron's rule).
 //
-// With a link (agents/link.h), y is the loss under the link, and `mean` must be too.
+// With a link (agents/link.h), y is the loss under the link, and `mean` must be too. Errors are errors
+// of the loss, so the link multiplies them by its slope between the point's loss and the loss that the
+// isolated losses alone predict. Where both are saturated, the slope is great and the point tells
+// little; where the prediction is not, a saturated loss contradicts it.
+//
 // Pairs are either those of any two tasks, or only those of neighbouring tasks if edges are given
 // (msc_pair_model_use_edges). The likelier of both is used.
 //
@@ -92,6 +96,7 @@ struct msc_pair_model {
     uint64_t chosen_at;                 // n_told when the strengths were chosen
     double *alone, *pairs, *factor;     // [MSC_PAIR_POINTS, MSC_PAIR_POINTS] each
     double *residuals, *weights, *sums; // [MSC_PAIR_POINTS]
+    double *units;                      // [MSC_PAIR_POINTS], what standard errors are relative to
     // [n_tasks, MSC_PAIR_POINTS] each, for each paired task and point: its choice, and the square
     // root of the scale of the choice
     uint32_t *point_choices;

@@ -22,7 +22,8 @@ CHAINS = ((80, 6), (200, 4))  # tasks, choices
 class Problem:
     def __init__(self, name, group, alone, pairs, cost, share, features=None):
         self.name, self.group = name, group
-        self.features = features  # of each choice of each task, or None
+        # the name of a feature, and its values of each choice of each task; or None
+        self.feature_name, self.features = features or (None, None)
         self.alone = [numpy.asarray(row, float) for row in alone]
         self.pairs = [(i, j, numpy.asarray(matrix, float)) for i, j, matrix in pairs]
         self.cost = [numpy.asarray(row, float) for row in cost]
@@ -49,7 +50,7 @@ class Problem:
             task["choice_features"] = [[float(value)] for value in rows]
         return {
             "schema": "mscgym.table.1",
-            **({"choice_features": ["output_error"]} if self.features else {}),
+            **({"choice_features": [self.feature_name]} if self.features else {}),
             "tasks": tasks,
             "metrics": [{"name": "distill_loss", "alone": [row.tolist() for row in self.alone],
                          "pairs": [{"tasks": [i, j], "values": matrix.tolist()}
@@ -119,10 +120,15 @@ def additive(seed, n_tasks, n_choices=8, share=0.35):
     return Problem(f"additive_{n_tasks}_{seed}", f"additive {n_tasks}", alone, [], cost, share)
 
 
-def chain(seed, n_tasks, n_choices, has_features, share=0.4):
+# The feature of a chain's choices, with the standard deviations of the logarithm of its error: of
+# the factor of a task, and of the factor of a choice.
+CHAIN_FEATURES = {"without": None, "with features": ("output_error", .7, .2),
+                  "with losses": ("distill_loss", 0, .4)}
+
+
+def chain(seed, n_tasks, n_choices, word, share=0.4):
     """A chain: each task interacts with the next one, with random sign. Sizes are whole numbers. The
-    feature of a choice is its own loss, wrong by a factor that is random for each task (of standard
-    deviation e^0.7) and for each choice (e^0.2).
+    feature of a choice is its own loss, wrong by random factors (CHAIN_FEATURES).
     """
     random = numpy.random.default_rng(8000 + seed)
     scale = numpy.exp(random.normal(0, 1, n_tasks))
@@ -136,12 +142,14 @@ def chain(seed, n_tasks, n_choices, has_features, share=0.4):
         scales = numpy.sqrt(numpy.outer(alone[t], alone[t + 1]))
         pairs.append((t, t + 1, .5 * random.normal(size=scales.shape) * scales))
     cost = [[int(size) * bits for bits in range(n_choices + 1, 1, -1)] for size in sizes]
-    wrong = numpy.exp(random.normal(0, .7, n_tasks))
-    features = [row * w * numpy.exp(random.normal(0, .2, n_choices)) for row, w in zip(alone, wrong)]
-    word = "with features" if has_features else "without"
-    return Problem(f"chain_{n_tasks}_{n_choices}_{'features_' * has_features}{seed}",
+    name, of_task, of_choice = CHAIN_FEATURES[word] or ("", 0, 0)
+    wrong = numpy.exp(random.normal(0, of_task, n_tasks))
+    features = [row * w * numpy.exp(random.normal(0, of_choice, n_choices))
+                for row, w in zip(alone, wrong)]
+    short = {"without": "", "with features": "features_", "with losses": "losses_"}[word]
+    return Problem(f"chain_{n_tasks}_{n_choices}_{short}{seed}",
                    f"chain {n_tasks} x {n_choices} {word}", alone, pairs, cost, share,
-                   features if has_features else None)
+                   (name, features) if name else None)
 
 
 def optimum_of_chain(problem):
@@ -232,7 +240,7 @@ def make_all(seeds, shares=()):
         makers.append(lambda **kw: trap(seed, **kw))
         if seed - seeds[0] < 3:
             makers += [lambda n=n, c=c, f=f, **kw: chain(seed, n, c, f, **kw)
-                       for n, c in CHAINS for f in (False, True)]
+                       for n, c in CHAINS for f in CHAIN_FEATURES]
             makers += [lambda n=n, **kw: additive(seed, n, **kw) for n in ADDITIVE_TASKS]
         for make in makers:
             made.append(make())

@@ -2,6 +2,7 @@
 #include "cli/table.h"
 
 #include "base/json.h"
+#include "base/maths.h"
 #include "base/shown.h"
 #include "base/str.h"
 #include "base/table.h"
@@ -18,8 +19,8 @@ struct quantize_values {
     const char *model, *inputs, *labels, *output, *save_strategy, *target, *sites, *effort;
     int64_t n_float;
     struct msc_cli_list loss_tensors, outputs, exclude;
-    int64_t batch;
-    const char *atol, *accuracy_drop;
+    int64_t batch, sequence;
+    const char *atol, *accuracy_drop, *loss;
 };
 
 #define QUANTIZE(member) offsetof(struct quantize_values, member)
@@ -37,8 +38,8 @@ static const struct msc_cli_option options[] = {
      .type = MSC_CLI_TEXT,
      .values = MSC_CLI_FILES,
      .help = "samples for the inputs, a few hundred: a .npz, a .npy or a folder of images",
-     .details = "A .npz has an array for each input. All forms of dataset.inputs in a "
-                "configuration are allowed.",
+     .details = "A .npz has an array for each input. For a language model, a .npy or .jsonl file "
+                "has token ids. All forms of dataset.inputs in a configuration are allowed.",
      .offset = QUANTIZE(inputs)},
     {.name = "output",
      .letter = 'o',
@@ -58,7 +59,8 @@ static const struct msc_cli_option options[] = {
      .argument = "FILE",
      .type = MSC_CLI_TEXT,
      .values = MSC_CLI_FILES,
-     .help = "class of each sample; adds the accuracy to the table",
+     .help = "class of each sample; adds the accuracy to the table. next: the next token ids, "
+             "which add the perplexity",
      .offset = QUANTIZE(labels)},
     {.name = "accuracy-drop",
      .argument = "X",
@@ -118,6 +120,17 @@ static const struct msc_cli_option options[] = {
      .type = MSC_CLI_COUNT,
      .help = "run N samples together (default: from the model's shapes)",
      .offset = QUANTIZE(batch)},
+    {.name = "sequence",
+     .argument = "N",
+     .type = MSC_CLI_COUNT,
+     .help = "cut token ids into samples of N (default: as the model or the file has them)",
+     .offset = QUANTIZE(sequence)},
+    {.name = "loss",
+     .argument = "NAME",
+     .type = MSC_CLI_TEXT,
+     .names = "mse|kl|cosine",
+     .help = "how outputs are compared (default: kl for logits of tokens, else mse)",
+     .offset = QUANTIZE(loss)},
     {.name = "atol",
      .argument = "X",
      .type = MSC_CLI_TEXT,
@@ -145,6 +158,9 @@ static const struct {
     {"held_back.accuracy_drop", {"examined", "validation", "accuracy_drop"}},
     {"held_back.accuracy_drop_se", {"examined", "validation", "accuracy_drop_se"}},
     {"held_back.float_accuracy", {"examined", "validation", "float_accuracy"}},
+    {"held_back.top1_kept", {"examined", "validation", "top1_kept"}},
+    {"held_back.perplexity", {"examined", "validation", "cross_entropy"}},
+    {"held_back.float_perplexity", {"examined", "validation", "float_cross_entropy"}},
     {"size_bytes", {"metrics", "size_bytes"}},
     {"file_bytes", {"examined", "file_bytes"}},
     {"runtime.held_back.distill_loss", {"examined", "runtime", "validation", "distill_loss"}},
@@ -154,6 +170,11 @@ static const struct {
     {"runtime.latency_ratio", {"examined", "runtime", "latency_ratio"}},
 };
 
+// The report has the logarithm of the perplexity.
+static bool is_log(const char *name) {
+    return strstr(name, "perplexity") != NULL;
+}
+
 static const cJSON *find_number(const cJSON *plan, const char *const path[4]) {
     for (size_t i = 0; i < 4 && path[i]; i++) {
         plan = msc_json_get(plan, path[i]);
@@ -161,9 +182,11 @@ static const cJSON *find_number(const cJSON *plan, const char *const path[4]) {
     return cJSON_IsNumber(plan) ? plan : NULL;
 }
 
-static void add_number(struct msc_table *table, const cJSON *number) {
+static void add_number(struct msc_table *table, const cJSON *number, bool has_log) {
     char cell[32] = "-";
-    if (number) {
+    if (number && has_log) {
+        snprintf(cell, sizeof cell, "%.5g", msc_maths_exp(number->valuedouble));
+    } else if (number) {
         double value = number->valuedouble;
         int64_t whole;
         bool is_whole =
@@ -189,7 +212,7 @@ static void write_plans(struct msc_str *out, const char *const names[], const cJ
             msc_table_add(&table, lines[k].name);
         }
         for (size_t i = 0; is_known && i < n; i++) {
-            add_number(&table, find_number(plans[i], lines[k].path));
+            add_number(&table, find_number(plans[i], lines[k].path), is_log(lines[k].name));
         }
     }
     msc_table_write(out, &table, msc_cli_terminal_columns());
@@ -364,6 +387,8 @@ static enum msc_status quantize_model(cJSON **report, const struct msc_cli_call 
                                   .outputs = {v->outputs.items, v->outputs.n},
                                   .exclude = {v->exclude.items, v->exclude.n},
                                   .batch = v->batch,
+                                  .sequence = v->sequence,
+                                  .loss = v->loss,
                                   .atol = v->atol,
                                   .host = MSC_PROCESSOR_OPTIONS_INIT};
     MSC_TRY(check_values(v));

@@ -131,7 +131,10 @@ static enum msc_status print_pieces(const struct msc_pieces *p) {
         msc_str_append(&text, " -> ");
         add_names(&text, piece->outputs, piece->n_outputs);
         for (size_t k = 0; k < piece->n_operators; k++) {
-            msc_str_printf(&text, "%s%s", k == 0 ? "; needs a plug-in for " : ", ",
+            msc_str_printf(&text, "%s%s",
+                           k > 0                 ? ", "
+                           : piece->needs_plugin ? "; needs a plug-in for "
+                                                 : "; has ",
                            piece->operators[k]);
         }
         msc_str_char(&text, '\n');

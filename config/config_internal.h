@@ -63,7 +63,7 @@ struct msc_config_budget {
 
 struct msc_config_data {
     const char *inputs, *labels;
-    int64_t samples, batch;
+    int64_t samples, batch, sequence;
     const cJSON *state, *image, *validation;
 };
 

@@ -38,6 +38,10 @@ static enum msc_status read_image(struct msc_config *c, const cJSON *object) {
     return read_channels(c, image->std, from.std, from.channels, "std", true);
 }
 
+static bool join_labels(struct msc_config *c, const char **labels) {
+    return msc_labels_are_next(*labels) || msc_config__join(c, labels, c->folder);
+}
+
 static enum msc_status read_validation(struct msc_config *c, const cJSON *value) {
     struct msc_config_dataset *d = &c->dataset;
     struct msc_config_validation set;
@@ -58,7 +62,7 @@ static enum msc_status read_validation(struct msc_config *c, const cJSON *value)
     d->validation_inputs = set.inputs;
     d->validation_labels = set.labels;
     MSC_TRY(MSC_ALLOCATED(msc_config__join(c, &d->validation_inputs, c->folder) &&
-                          msc_config__join(c, &d->validation_labels, c->folder)));
+                          join_labels(c, &d->validation_labels)));
     return MSC_OK;
 }
 
@@ -98,8 +102,9 @@ enum msc_status msc_config__read_dataset(struct msc_config *c, const cJSON *obje
     o->labels = from.labels;
     o->samples = from.samples;
     o->batch = from.batch;
-    MSC_TRY(MSC_ALLOCATED(msc_config__join(c, &o->inputs, c->folder) &&
-                          msc_config__join(c, &o->labels, c->folder)));
+    o->sequence = from.sequence;
+    MSC_TRY(
+        MSC_ALLOCATED(msc_config__join(c, &o->inputs, c->folder) && join_labels(c, &o->labels)));
     MSC_TRY(read_states(c, from.state));
     MSC_TRY(read_image(c, from.image));
     return read_validation(c, from.validation);

@@ -85,6 +85,11 @@ static enum msc_status write_states(const struct writer *w, cJSON *dataset) {
     return MSC_OK;
 }
 
+static enum msc_status add_labels(struct writer *w, cJSON *object, const char *labels) {
+    return msc_labels_are_next(labels) ? msc_json_add_text(object, "labels", labels)
+                                       : config_add_path(w, object, "labels", labels, w->folder);
+}
+
 static enum msc_status write_dataset(struct writer *w, cJSON *top) {
     const struct msc_config_dataset *d = &w->config->dataset;
     if (!d->options.inputs) {
@@ -93,9 +98,12 @@ static enum msc_status write_dataset(struct writer *w, cJSON *top) {
     cJSON *object = add_object(top, "dataset");
     MSC_TRY(MSC_ALLOCATED(object));
     MSC_TRY(config_add_path(w, object, "inputs", d->options.inputs, w->folder));
-    MSC_TRY(config_add_path(w, object, "labels", d->options.labels, w->folder));
+    MSC_TRY(add_labels(w, object, d->options.labels));
     MSC_TRY(msc_json_add_number(object, "samples", (double)d->options.samples));
     MSC_TRY(msc_json_add_number(object, "batch", (double)d->options.batch));
+    if (d->options.sequence > 0) {
+        MSC_TRY(msc_json_add_number(object, "sequence", (double)d->options.sequence));
+    }
     MSC_TRY(write_states(w, object));
     cJSON *image = add_object(object, "image");
     MSC_TRY(MSC_ALLOCATED(image));
@@ -109,7 +117,7 @@ static enum msc_status write_dataset(struct writer *w, cJSON *top) {
     cJSON *validation = add_object(object, "validation");
     MSC_TRY(MSC_ALLOCATED(validation));
     MSC_TRY(config_add_path(w, validation, "inputs", d->validation_inputs, w->folder));
-    return config_add_path(w, validation, "labels", d->validation_labels, w->folder);
+    return add_labels(w, validation, d->validation_labels);
 }
 
 static enum msc_status config_write_budget(cJSON *entry, const struct msc_budget *budget) {

@@ -4,6 +4,7 @@
 #include "data/mismatch.h"
 #include "data/npy.h"
 #include "data/source.h"
+#include "data/tokens.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -221,20 +222,43 @@ enum msc_status msc_dataset_count(int64_t *out, const struct msc_dataset_options
     return status;
 }
 
+bool msc_labels_are_next(const char *labels) {
+    return labels && strcmp(labels, MSC_LABELS_NEXT) == 0;
+}
+
+// Makes the next token the label of each token.
+static enum msc_status take_next(struct msc_dataset *dataset, const struct msc_source *source) {
+    dataset->ids = msc_tokens__find(source->specs, source->n_specs);
+    dataset->has_next = dataset->ids != MSC_TOKENS_NO_INPUT && !dataset->is_sequence;
+    return dataset->has_next
+               ? MSC_OK
+               : MSC_FAIL(MSC_E_INVALID,
+                          "%s: labels \"" MSC_LABELS_NEXT "\" need a model without state that has "
+                          "one input of token ids, integers of two axes",
+                          source->path);
+}
+
 enum msc_status msc_dataset_load(struct msc_dataset **out,
                                  const struct msc_dataset_options *options,
                                  const struct msc_input_spec specs[], size_t n_specs) {
     struct msc_array *labels = NULL;
     struct msc_source source;
+    struct msc_dataset *dataset = NULL;
     int64_t first = 0, count = 0;
+    bool has_next = msc_labels_are_next(options->labels);
     enum msc_status status = MSC_OK;
     MSC_TRY_OUT(msc_source__open(&source, options, specs, n_specs));
     MSC_TRY_OUT(select_samples(&first, &count, options, source.n));
-    if (options->labels) {
+    if (options->labels && !has_next) {
         MSC_TRY_OUT(msc_npy_load(&labels, options->labels));
     }
-    MSC_TRY_OUT(dataset_build(out, &source, first, count, options->batch, labels, options->labels));
+    MSC_TRY_OUT(
+        dataset_build(&dataset, &source, first, count, options->batch, labels, options->labels));
+    MSC_TRY_OUT(has_next ? take_next(dataset, &source) : MSC_OK);
+    *out = dataset;
+    dataset = NULL;
 out:
+    msc_dataset_destroy(dataset);
     msc_array_release(labels);
     msc_source__finish(&source);
     return status;
@@ -368,6 +392,8 @@ enum msc_status msc_dataset_create_part(struct msc_dataset **out, const struct m
     part->n_samples = n;
     part->batch = from->batch;
     part->is_sequence = from->is_sequence;
+    part->has_next = from->has_next;
+    part->ids = from->ids;
     part->n_batches = (size_t)((n - 1) / from->batch + 1);
     part->inputs = msc_alloc_zero(from->n_inputs + 1, sizeof part->inputs[0]);
     if (!part->inputs) {
@@ -478,6 +504,26 @@ bool msc_dataset_has_labels(const struct msc_dataset *dataset) {
 int64_t msc_dataset_label(const struct msc_dataset *dataset, int64_t sample) {
     assert(dataset->labels);
     return msc_array_get_i64(dataset->labels, sample);
+}
+
+bool msc_dataset_has_next(const struct msc_dataset *dataset) {
+    return dataset->has_next;
+}
+
+// The batch of token ids that has a sample, [samples, ids].
+static const struct msc_array *token_batch(const struct msc_dataset *dataset, int64_t sample) {
+    assert(dataset->has_next);
+    return msc_dataset_batch(dataset, (size_t)(sample / dataset->batch), dataset->ids);
+}
+
+int64_t msc_dataset_n_tokens(const struct msc_dataset *dataset, int64_t sample) {
+    return msc_array_dim(token_batch(dataset, sample), 1);
+}
+
+int64_t msc_dataset_token(const struct msc_dataset *dataset, int64_t sample, int64_t position) {
+    int64_t row = sample % dataset->batch;
+    return msc_array_get_i64(token_batch(dataset, sample),
+                             row * msc_dataset_n_tokens(dataset, sample) + position);
 }
 
 struct msc_hash msc_dataset_hash(const struct msc_dataset *dataset) {

@@ -1,6 +1,7 @@
 // A dataset: samples for each model input and optional labels, divided into batches.
 //
-// Samples come from a .npz, .safetensors or .npy file or a folder of images. A .npz or .safetensors
+// Samples come from a .npz, .safetensors, .npy or .jsonl file or a folder of images. A .jsonl file
+// has token ids; inputs that follow from token ids are made (data/tokens.h). A .npz or .safetensors
 // file has one array per input, found by name; other arrays are ignored. If the model has one input
 // and the file one array, the array may have any name. Batches are fixed at creation: batch b holds
 // samples [b * batch, min((b + 1) * batch, n)); the last batch may be short.
@@ -68,14 +69,19 @@ struct msc_image_options { // for folders of images, which are sorted by name
 };
 
 struct msc_dataset_options {
-    const char *inputs; // a .npz, .npy or .safetensors file, or a folder of images
-    const char *labels; // a .npy of integers [n], or NULL
+    const char *inputs; // a .npz, .npy, .safetensors or .jsonl file, or a folder of images
+    const char *labels; // a .npy of integers [n], MSC_LABELS_NEXT or NULL
     int64_t samples;    // use only the first N selected samples; 0: all
     int64_t skip_last;  // omit the last N samples (for validation)
     int64_t take_last;  // instead use only the last N samples; 0: off
     int64_t batch;      // samples per batch, >= 1; for models with state, 0 means all
+    int64_t sequence;   // token ids of a sample; 0: as the file or the model has them
     struct msc_image_options image;
 };
+
+// The value of `labels` that makes the next token the label of each token, for language models.
+#define MSC_LABELS_NEXT "next"
+bool msc_labels_are_next(const char *labels); // accepts NULL
 
 #define MSC_DATASET_OPTIONS_INIT                                                                   \
     {                                                                                              \
@@ -156,6 +162,11 @@ enum msc_status msc_dataset_first_sample(struct msc_array **out, const struct ms
                                          size_t b, size_t input);
 bool msc_dataset_has_labels(const struct msc_dataset *dataset);
 int64_t msc_dataset_label(const struct msc_dataset *dataset, int64_t sample);
+// True if the label of each token is the next one. Then the token ids of a sample are available:
+// their number, and the id at a position.
+bool msc_dataset_has_next(const struct msc_dataset *dataset);
+int64_t msc_dataset_n_tokens(const struct msc_dataset *dataset, int64_t sample);
+int64_t msc_dataset_token(const struct msc_dataset *dataset, int64_t sample, int64_t position);
 // Hash of all samples and labels in order. It does not depend on the batch size, except for models
 // with state, whose batches are sequences.
 struct msc_hash msc_dataset_hash(const struct msc_dataset *dataset);

@@ -160,6 +160,8 @@ static enum msc_status build_apart(struct msc_dataset **out, const struct msc_da
         d->n_samples += unit_samples(from, left[u]);
     }
     d->is_sequence = from->is_sequence;
+    d->has_next = from->has_next;
+    d->ids = from->ids;
     d->batch = from->is_sequence || are_shapes_equal(from, left, n) ? from->batch : 1;
     d->n_batches = (size_t)((d->n_samples - 1) / d->batch + 1);
     d->inputs = msc_alloc_zero(from->n_inputs + 1, sizeof d->inputs[0]);

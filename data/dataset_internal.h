@@ -21,7 +21,9 @@ struct msc_dataset {
     size_t n_inputs;
     struct msc_dataset_input *inputs;
     struct msc_array *labels; // int64 [n_samples], or NULL
-    bool is_sequence;         // the samples of a batch form a sequence
+    bool has_next;            // labels are the next ones of the token ids, input `ids`
+    size_t ids;
+    bool is_sequence; // the samples of a batch form a sequence
     struct msc_hash hash;
 };
 

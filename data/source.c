@@ -6,6 +6,7 @@
 #include "data/npy_format.h"
 #include "data/safetensors.h"
 #include "data/safetensors_format.h"
+#include "data/tokens.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -91,13 +92,14 @@ static enum msc_status fail_missing(const struct msc_input_spec *spec,
 static size_t count_given(const struct msc_source *source) {
     size_t n = 0;
     for (size_t i = 0; i < source->n_specs; i++) {
-        n += source->specs[i].state == NULL;
+        n += source->specs[i].state == NULL && !msc_tokens__is_made(source, i);
     }
     return n;
 }
 
 static enum msc_status take_list(struct msc_source *source, const struct msc_array_list *list,
                                  const struct msc_array_pick *pick) {
+    size_t ids = msc_tokens__find(source->specs, source->n_specs);
     for (size_t i = 0; i < source->n_specs; i++) {
         const struct msc_input_spec *spec = &source->specs[i];
         const struct msc_array *array = msc_array_list_find(list, spec->name);
@@ -105,6 +107,9 @@ static enum msc_status take_list(struct msc_source *source, const struct msc_arr
             bool found;
             MSC_TRY(take_parts(&found, &source->samples[i], spec, list, source->path));
             if (found) {
+                continue;
+            }
+            if (msc_tokens__is_made(source, i)) {
                 continue;
             }
             if (pick->n_names == 1 && count_given(source) == 1 && !spec->state) {
@@ -118,9 +123,10 @@ static enum msc_status take_list(struct msc_source *source, const struct msc_arr
         if (!array) {
             return fail_missing(spec, pick, source->path);
         }
-        MSC_TRY(msc_samples__from_array(&source->samples[i], spec, array, source->path));
+        MSC_TRY(i == ids ? msc_tokens__take(source, i, array)
+                         : msc_samples__from_array(&source->samples[i], spec, array, source->path));
     }
-    return MSC_OK;
+    return ids == MSC_TOKENS_NO_INPUT ? MSC_OK : msc_tokens__make(source, ids);
 }
 
 static enum msc_status open_named(struct msc_source *source,
@@ -158,13 +164,19 @@ static enum msc_status fail_single(const struct msc_source *source, const char *
 }
 
 static enum msc_status open_npy(struct msc_source *source) {
-    if (source->n_specs != 1) {
+    size_t ids = msc_tokens__find(source->specs, source->n_specs);
+    if (source->n_specs != 1 && ids == MSC_TOKENS_NO_INPUT) {
         return fail_single(source, "a .npy");
     }
     struct msc_array *array = NULL;
     MSC_TRY(msc_npy_load(&array, source->path));
     enum msc_status status =
-        msc_samples__from_array(&source->samples[0], &source->specs[0], array, source->path);
+        ids == MSC_TOKENS_NO_INPUT
+            ? msc_samples__from_array(&source->samples[0], &source->specs[0], array, source->path)
+            : msc_tokens__take(source, ids, array);
+    if (status == MSC_OK && ids != MSC_TOKENS_NO_INPUT) {
+        status = msc_tokens__make(source, ids);
+    }
     msc_array_release(array);
     return status;
 }
@@ -188,6 +200,7 @@ static const struct format_row formats[] = {
     {".npz", open_npz},
     {".npy", open_npy},
     {".safetensors", open_safetensors},
+    {".jsonl", msc_tokens__open_lines},
 };
 
 static enum msc_status open_any(struct msc_source *source) {
@@ -206,7 +219,7 @@ static enum msc_status open_any(struct msc_source *source) {
         return MSC_FAIL(MSC_E_NOT_FOUND, "cannot open %s: No such file or directory", source->path);
     }
     return MSC_FAIL(MSC_E_INVALID,
-                    "%s: expected a .npz, .npy or .safetensors file or a folder of images",
+                    "%s: expected a .npz, .npy, .safetensors or .jsonl file or a folder of images",
                     source->path);
 }
 
@@ -269,6 +282,7 @@ enum msc_status msc_source__open(struct msc_source *out, const struct msc_datase
                                  const struct msc_input_spec specs[], size_t n_specs) {
     MSC_TRY(source_init(out, options->inputs, specs, n_specs));
     out->image = &options->image;
+    out->sequence = options->sequence;
     MSC_TRY(open_any(out));
     return source_check_count(out);
 }

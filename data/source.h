@@ -11,6 +11,7 @@ struct msc_source {
     const struct msc_input_spec *specs;
     size_t n_specs;
     const struct msc_image_options *image;
+    int64_t sequence; // token ids per sample (data/tokens.h); 0: from the model or the file
     struct msc_samples *samples;
     struct msc_image_list images; // images of a folder; decoded when read
     int64_t n;                    // number of samples

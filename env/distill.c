@@ -60,7 +60,7 @@ static enum msc_status shape_samples(struct msc_distill *d, size_t index) {
 // Warns of labels that are not classes: such samples count as wrong in every trial.
 static void warn_of_labels(const struct msc_distill *d) {
     int64_t sample = 0, n_outside = 0;
-    if (d->class_scores == SIZE_MAX) {
+    if (!msc_dataset_has_labels(d->dataset)) {
         return;
     }
     const struct msc_distill_tensor *scores = &d->compared[d->class_scores];
@@ -79,6 +79,25 @@ static void warn_of_labels(const struct msc_distill *d) {
     }
 }
 
+// Checks that the class scores have a row for each token whose next one is a label.
+static enum msc_status check_next(const struct msc_distill *d) {
+    for (size_t b = 0; msc_dataset_has_next(d->dataset) && b < msc_dataset_n_batches(d->dataset);
+         b++) {
+        const struct msc_distill_tensor *scores = &d->compared[d->class_scores];
+        const struct msc_loss_shape *shape = &scores->parts[b].shape;
+        int64_t n =
+            msc_dataset_n_tokens(d->dataset, (int64_t)b * msc_dataset_batch_size(d->dataset));
+        if (shape->outer != n || shape->inner != 1) {
+            return MSC_FAIL(MSC_E_INVALID,
+                            "dataset.labels is \"" MSC_LABELS_NEXT "\", but %s is not [samples, "
+                            "tokens, scores] for samples of %" PRId64 " tokens: name the scores in "
+                            "env.loss_tensors and env.class_scores",
+                            scores->name, n);
+        }
+    }
+    return MSC_OK;
+}
+
 static enum msc_status distill_init(struct msc_distill *d, const struct msc_distill *other) {
     d->n_samples = msc_dataset_n_samples(d->dataset);
     MSC_TRY(msc_distill__compare(d, other));
@@ -88,7 +107,7 @@ static enum msc_status distill_init(struct msc_distill *d, const struct msc_dist
     if (!other) {
         warn_of_labels(d);
     }
-    return MSC_OK;
+    return check_next(d);
 }
 
 static enum msc_status distill_create(struct msc_distill **out, const struct msc_env_host *host,

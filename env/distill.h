@@ -23,6 +23,7 @@ struct msc_sample; // one sample of a run, for a metric
 struct msc_sample_tensor {
     const float *y, *z; // [n]
     int64_t n;
+    struct msc_loss_shape shape; // by the axis of the loss `kl`
 };
 
 // A metric that is measured sample by sample.
@@ -31,6 +32,7 @@ struct msc_sample_metric {
     // threads, for several samples at the same time.
     double (*sample)(const struct msc_sample *s);
     bool needs_labels; // not measured if the dataset lacks labels
+    bool needs_next;   // not measured if the labels are not the next tokens
     bool has_drop;     // also measures the float model's value less the run's, sample by sample
 };
 
@@ -156,11 +158,15 @@ enum msc_status msc_distill_judge(struct msc_distill *d, struct msc_distill_run 
                                   const struct msc_array *const outputs[]);
 
 // A sample as seen by a metric: its compared tensors, which of them contains the class scores, and
-// its label. Class scores and label are available only if the dataset has labels.
+// its label. Class scores are available only if the dataset has labels, or if the labels are the
+// next tokens.
 size_t msc_sample_n_tensors(const struct msc_sample *s);
 struct msc_sample_tensor msc_sample_tensor(const struct msc_sample *s, size_t index);
 struct msc_sample_tensor msc_sample_class_scores(const struct msc_sample *s);
 int64_t msc_sample_label(const struct msc_sample *s);
+// If labels are the next tokens: the id at a position of the sample. The class scores have a row for
+// each position, along the axis of the loss `kl`.
+int64_t msc_sample_token(const struct msc_sample *s, int64_t position);
 
 MSC_PUBLIC_END
 

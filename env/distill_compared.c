@@ -112,7 +112,7 @@ static enum msc_status compare_graph_outputs(struct msc_distill *d) {
 
 static enum msc_status find_class_scores(struct msc_distill *d) {
     d->class_scores = SIZE_MAX;
-    if (!msc_dataset_has_labels(d->dataset)) {
+    if (!msc_dataset_has_labels(d->dataset) && !msc_dataset_has_next(d->dataset)) {
         return MSC_OK;
     }
     d->class_scores = 0;

@@ -27,7 +27,8 @@ struct msc_sample_tensor msc_sample_tensor(const struct msc_sample *s, size_t in
     int64_t n = c->parts[s->batch].n;
     return (struct msc_sample_tensor){.y = msc_distill__reference(c, s->batch, s->row),
                                       .z = s->values[index] + s->row * n,
-                                      .n = n};
+                                      .n = n,
+                                      .shape = c->parts[s->batch].shape};
 }
 
 struct msc_sample_tensor msc_sample_class_scores(const struct msc_sample *s) {
@@ -36,6 +37,10 @@ struct msc_sample_tensor msc_sample_class_scores(const struct msc_sample *s) {
 
 int64_t msc_sample_label(const struct msc_sample *s) {
     return msc_dataset_label(s->distill->dataset, s->sample);
+}
+
+int64_t msc_sample_token(const struct msc_sample *s, int64_t position) {
+    return msc_dataset_token(s->distill->dataset, s->sample, position);
 }
 
 // The index among a run's sums of the drop of a metric, if it has one; the square of the drop
@@ -79,7 +84,9 @@ static double *terms_of(const struct msc_distill *d, size_t run, size_t sum) {
 }
 
 static bool has_metric(const struct msc_distill *d, size_t metric) {
-    return !d->options.metrics[metric].needs_labels || msc_dataset_has_labels(d->dataset);
+    const struct msc_sample_metric *m = &d->options.metrics[metric];
+    return (!m->needs_labels || msc_dataset_has_labels(d->dataset)) &&
+           (!m->needs_next || msc_dataset_has_next(d->dataset));
 }
 
 // ---- Runs -------------------------------------------------------------------------------------

@@ -66,8 +66,7 @@ static double loss_cosine(const struct msc_loss *loss, const float y[], const fl
     return distance > 0 || isnan(distance) ? distance : 0.0;
 }
 
-// log of the sum of exponentials of n values `stride` apart.
-static double log_sum_exp(const float x[], int64_t n, int64_t stride) {
+double msc_log_sum_exp(const float x[], int64_t n, int64_t stride) {
     double top = -INFINITY;
     double sum = 0;
     for (int64_t i = 0; i < n; i++) {
@@ -80,8 +79,8 @@ static double log_sum_exp(const float x[], int64_t n, int64_t stride) {
 }
 
 static double divergence_of_logits(const float y[], const float z[], int64_t n, int64_t stride) {
-    double norm_y = log_sum_exp(y, n, stride);
-    double norm_z = log_sum_exp(z, n, stride);
+    double norm_y = msc_log_sum_exp(y, n, stride);
+    double norm_z = msc_log_sum_exp(z, n, stride);
     double sum = 0;
     for (int64_t i = 0; i < n; i++) {
         double log_p = (double)y[i * stride] - norm_y;

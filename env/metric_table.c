@@ -9,6 +9,39 @@ static double loss_of_run(const struct msc_distill_run *run) {
     return run->loss;
 }
 
+static int64_t greatest(const float scores[], int64_t n) {
+    int64_t best = 0;
+    for (int64_t i = 1; i < n; i++) {
+        best = scores[i] > scores[best] ? i : best;
+    }
+    return best;
+}
+
+// The share of tokens whose greatest score is at the float model's index.
+static double keeps_top1(const struct msc_sample *s) {
+    struct msc_sample_tensor t = msc_sample_class_scores(s);
+    int64_t n_kept = 0, n = t.shape.axis;
+    for (int64_t i = 0; i < t.shape.outer; i++) {
+        n_kept += greatest(t.y + i * n, n) == greatest(t.z + i * n, n);
+    }
+    return (double)n_kept / (double)t.shape.outer;
+}
+
+// The mean of -log p(next token), where p is the softmax of the scores. A next token without a
+// score counts as one whose p is the smallest normal float.
+static double cross_entropy(const struct msc_sample *s) {
+    struct msc_sample_tensor t = msc_sample_class_scores(s);
+    int64_t n = t.shape.axis, n_next = t.shape.outer - 1;
+    double sum = 0;
+    for (int64_t i = 0; i < n_next; i++) {
+        int64_t next = msc_sample_token(s, i + 1);
+        const float *scores = t.z + i * n;
+        bool has_score = next >= 0 && next < n;
+        sum += has_score ? msc_log_sum_exp(scores, n, 1) - (double)scores[next] : 87.3365447505;
+    }
+    return n_next > 0 ? sum / (double)n_next : 0;
+}
+
 double msc_metric_is_correct(const struct msc_sample *s) {
     struct msc_sample_tensor scores = msc_sample_class_scores(s);
     int64_t best = 0;
@@ -32,6 +65,19 @@ const struct msc_metric_row msc_metric_table[] = {
                 .is_maximised = true},
      .needs = MSC_METRIC_NEEDS_LABELS,
      .sample = msc_metric_is_correct},
+    {.metric = {.name = "top1_kept",
+                .unit = "",
+                .help = "share of tokens whose greatest score is that of the float model; needs "
+                        "labels that are the next tokens",
+                .is_maximised = true},
+     .needs = MSC_METRIC_NEEDS_NEXT,
+     .sample = keeps_top1},
+    {.metric = {.name = "cross_entropy",
+                .unit = "",
+                .help = "mean -log p(next token), whose exponential is the perplexity; needs "
+                        "labels that are the next tokens"},
+     .needs = MSC_METRIC_NEEDS_NEXT,
+     .sample = cross_entropy},
     {.metric = {.name = "size_bytes",
                 .unit = "bytes",
                 .help = "size of all weights as stored: packed integers, scales, zero points and "

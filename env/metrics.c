@@ -82,6 +82,9 @@ static enum msc_status fail_for(const struct msc_metric_row *row, unsigned lacki
     } texts[] = {{MSC_METRIC_NEEDS_LABELS,
                   "the samples have no labels; add dataset.labels, a .npy of integers, one for "
                   "each sample, or bound \"distill_loss\", which needs none"},
+                 {MSC_METRIC_NEEDS_NEXT,
+                  "the labels are not the next tokens; set dataset.labels to \"" MSC_LABELS_NEXT
+                  "\""},
                  {MSC_METRIC_NEEDS_COMMAND,
                   "env.command names no program; set it to [\"./score.py\", \"{model}\"]"}};
     size_t i = 0;
@@ -101,6 +104,7 @@ static void choose_metric(struct msc_metrics *m, const struct msc_metric_row *ro
         m->sampled[m->n_sampled++] =
             (struct msc_sample_metric){.sample = row->sample,
                                        .needs_labels = row->needs & MSC_METRIC_NEEDS_LABELS,
+                                       .needs_next = row->needs & MSC_METRIC_NEEDS_NEXT,
                                        .has_drop = has_drop};
     }
     m->n++;
@@ -109,6 +113,7 @@ static void choose_metric(struct msc_metrics *m, const struct msc_metric_row *ro
 enum msc_status msc_metrics_choose(struct msc_metrics *out, const struct msc_env_metric list[],
                                    const struct msc_env_host *host, const struct cJSON *config) {
     unsigned met = msc_dataset_has_labels(host->dataset) ? MSC_METRIC_NEEDS_LABELS : 0;
+    met |= msc_dataset_has_next(host->dataset) ? MSC_METRIC_NEEDS_NEXT : 0;
     const cJSON *command = msc_json_get(config, "command");
     int n_indices = 0;
     *out = (struct msc_metrics){.command_is_maximised =

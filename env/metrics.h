@@ -22,6 +22,7 @@ enum {
     MSC_METRIC_NEEDS_LABELS = 1 << 0,  // labels of the samples
     MSC_METRIC_NEEDS_COMMAND = 1 << 2, // env.command
     MSC_METRIC_NEEDS_ASKING = 1 << 1,  // measured only if an objective or a bound names it
+    MSC_METRIC_NEEDS_NEXT = 1 << 3,    // labels that are the next tokens
 };
 
 // An exact metric under construction: constant + the sum of its terms, and the float model's value.

@@ -31,7 +31,8 @@ static const struct msc_joint *find_uncomputed(const struct msc_graph *g, int32_
     for (int32_t i = 0; i < msc_graph_n_joints(g); i++) {
         const struct msc_joint *j = msc_graph_joint(g, i), *inner = NULL;
         int32_t unused;
-        if (j->op == MSC_OP_EXTERNAL && msc_operators__find_joint(g->operators, j) == NULL) {
+        if (j->op == MSC_OP_EXTERNAL && j->n_graphs == 0 &&
+            msc_operators__find_joint(g->operators, j) == NULL) {
             inner = j;
         }
         for (int32_t k = 0; inner == NULL && k < j->n_graphs; k++) {

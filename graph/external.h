@@ -14,6 +14,9 @@
 //                 if there are none
 //     attr_NAME   attribute NAME of the node: its type, a space, its value
 //
+// A joint that has a body (msc_joint.graphs[0], graph/rules) is computed by the body unless a
+// plug-in computes it. Its types are those of the body; the signature may be empty.
+//
 // Values of attr_NAME: "int 3", "float 0.5", "string text", "ints 1,2", "floats 0.5,1",
 // "strings ["a","b"]" (JSON). All other attributes (tensors, graphs, ...) are "proto BASE64", where
 // the bytes are the AttributeProto of ONNX.

@@ -56,6 +56,7 @@ struct msc_piece {
     int64_t n_joints;    // joints, without constants
     size_t n_operators;  // external operators in it: "domain::op"
     const char **operators;
+    bool needs_plugin; // after msc_split: one of the operators has no body
     size_t n_inputs, n_outputs;
     struct msc_piece_value *inputs, *outputs;
 };

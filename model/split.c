@@ -218,6 +218,7 @@ static enum msc_status describe_joints(struct msc_piece *p, const struct msc_gra
         const struct msc_joint *j = msc_graph_joint(g, i);
         struct msc_str name = {0};
         bool is_new = j->op == MSC_OP_EXTERNAL;
+        p->needs_plugin = p->needs_plugin || (is_new && j->n_graphs == 0);
         p->n_joints += !msc_graph_is_shared(g, i);
         if (!is_new) {
             continue;

@@ -39,12 +39,17 @@ static enum msc_status add_entry(struct msc_file_set *files, const struct msc_co
     return MSC_OK;
 }
 
+static enum msc_status read_labels(struct msc_file_set *files, const char *what,
+                                   const char *labels) {
+    return msc_labels_are_next(labels) ? MSC_OK : msc_file_set_read(files, what, labels);
+}
+
 static enum msc_status read_dataset(struct msc_file_set *files,
                                     const struct msc_config_dataset *d) {
     MSC_TRY(msc_file_set_read(files, "the inputs", d->options.inputs));
-    MSC_TRY(msc_file_set_read(files, "the labels", d->options.labels));
+    MSC_TRY(read_labels(files, "the labels", d->options.labels));
     MSC_TRY(msc_file_set_read(files, "the validation inputs", d->validation_inputs));
-    return msc_file_set_read(files, "the validation labels", d->validation_labels);
+    return read_labels(files, "the validation labels", d->validation_labels);
 }
 
 static enum msc_status read_rules(struct msc_file_set *files, const struct msc_config *c) {

@@ -53,6 +53,34 @@ void msc_moment_centre(float out[], const float products[], const double a[], co
     }
 }
 
+// The share by which the products of a block are shrunk.
+static double shrinkage(const float h[], int64_t width, int64_t n_rows) {
+    double noise = 0, all = 0;
+    for (int64_t k = 0; k < width; k++) {
+        for (int64_t l = 0; l < width; l++) {
+            double product = k == l ? 0 : (double)h[k * width + l];
+            double of_diagonal = k == l ? 0 : (double)h[k * width + k] * h[l * width + l];
+            noise += of_diagonal + product * product;
+            all += product * product;
+        }
+    }
+    double share = all > 0 ? noise / (double)n_rows / all : 0;
+    return share < 1 ? share : 1;
+}
+
+void msc_moment_shrink(float h[], const struct msc_moment *m) {
+    int64_t n = m->n_columns, block = m->block_columns > 0 ? m->block_columns : n;
+    for (int64_t first = 0; first < m->n_groups * n;) {
+        int64_t left = n - first % n, width = left < block ? left : block;
+        float kept = (float)(1 - shrinkage(h, width, m->n_rows));
+        for (int64_t i = 0; i < width * width; i++) {
+            h[i] *= i % (width + 1) == 0 ? 1 : kept;
+        }
+        h += width * width;
+        first += width;
+    }
+}
+
 void msc_moment_finish(struct msc_moment *m) {
     msc_free(m->h);
     msc_free(m->means);

@@ -330,7 +330,9 @@ struct msc_observation msc_quantizer__observation(const struct msc_quantizer *q,
     const struct msc_choice *c = &q->choices[choice];
     enum msc_observer observer = c->observers[q->sites.sites[site].kind];
     bool is_hessian = observer == MSC_OBSERVER_HESSIAN;
-    return (struct msc_observation){.observer = is_hessian ? MSC_OBSERVER_MINMAX : observer,
+    // The scales until the second moments are known, or of a weight without moments.
+    enum msc_observer first = c->group_size > 0 ? MSC_OBSERVER_MSE : MSC_OBSERVER_MINMAX;
+    return (struct msc_observation){.observer = is_hessian ? first : observer,
                                     .percentile = c->percentile,
                                     .scheme = {.bits = c->bits,
                                                .is_symmetric = scheme->is_symmetric,

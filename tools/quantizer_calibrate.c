@@ -424,6 +424,11 @@ static void cut_ranges(struct calibration *c) {
     }
 }
 
+static bool is_input(const struct msc_quantizer *q, int32_t site) {
+    int32_t producer = msc_graph_tensor(q->graph, q->sites.sites[site].tensor)->producer;
+    return producer != MSC_NO_ID && msc_graph_joint(q->graph, producer)->op == MSC_OP_INPUT;
+}
+
 static enum msc_status observe_all(struct calibration *c, struct msc_evaluator *ev) {
     for (int32_t i = 0; i < c->q->sites.n_slots; i++) {
         c->n_to_observe += c->site_of_slot[i] != MSC_NO_ID ? c->n_places : 0;
@@ -433,6 +438,10 @@ static enum msc_status observe_all(struct calibration *c, struct msc_evaluator *
     for (int32_t i = 0; i < c->q->sites.n_sites; i++) {
         struct seen *s = &c->seen[i];
         if (s->slot == MSC_NO_ID) {
+            continue;
+        }
+        if (!s->is_seen && is_input(c->q, i)) {
+            c->q->left[i] = true; // no elements, as the past of a decoder's first tokens
             continue;
         }
         if (!s->is_seen) {

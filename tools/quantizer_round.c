@@ -6,10 +6,18 @@
 #include "tools/quantizer_internal.h"
 #include "tools/weight_rows.h"
 
+#include <string.h>
+
 #define DESCENT_PASSES 4
 #define REFITS 2
 // Rows sampled for means: their error by sampling is far below the shift of a channel by 8 bits.
 #define ROWS_FOR_MEANS 4096
+
+enum {
+    BY_CENTRED = 1, // for choices whose shifts correct the mean
+    BY_SHRUNK = 2,  // for choices with groups (msc_moment_shrink)
+    N_BY = 4
+};
 
 // A weight to round, with the second moment of its inputs.
 struct rounded_weight {
@@ -17,12 +25,11 @@ struct rounded_weight {
     int32_t site;
     struct msc_moment moment;
     struct msc_weight_rows rows;
-    // Moments for rounding rows. Index 0: plain second moments; 1: centred ones, for choices whose
-    // shifts correct the mean.
+    // Moments for rounding rows, by BY_ flags.
     struct rounded_by {
         const float *h;                 // NULL: no choice needs it
         struct msc_gptq_order **orders; // [n_groups, blocks]; NULL: no choice needs them
-    } by[2];
+    } by[N_BY];
     int n_threads;
 };
 
@@ -126,17 +133,24 @@ static void forget_constants(float centred[], const struct msc_moment *m) {
 }
 
 // Prepares the moments and orders once a choice needs them.
-static enum msc_status round_by(struct rounded_weight *w, bool has_shifts, bool has_orders,
+static enum msc_status round_by(struct rounded_weight *w, int flags, bool has_orders,
                                 struct msc_arena *arena) {
-    struct rounded_by *by = &w->by[has_shifts];
+    struct rounded_by *by = &w->by[flags];
     const struct msc_moment *m = &w->moment;
-    if (!by->h && has_shifts) {
+    if (!by->h && flags != 0) {
         size_t n = (size_t)(m->n_groups * msc_moment_n_products(m->n_columns, m->block_columns));
-        float *centred = msc_arena_array(arena, n + 1, sizeof(centred[0]));
-        MSC_TRY(MSC_ALLOCATED(centred));
-        msc_moment_centre(centred, m->h, m->means, m->means, m);
-        forget_constants(centred, m);
-        by->h = centred;
+        float *h = msc_arena_array(arena, n + 1, sizeof(h[0]));
+        MSC_TRY(MSC_ALLOCATED(h));
+        if (flags & BY_CENTRED) {
+            msc_moment_centre(h, m->h, m->means, m->means, m);
+            forget_constants(h, m);
+        } else {
+            memcpy(h, m->h, n * sizeof(h[0]));
+        }
+        if (flags & BY_SHRUNK) {
+            msc_moment_shrink(h, m);
+        }
+        by->h = h;
     } else if (!by->h) {
         by->h = m->h;
     }
@@ -166,12 +180,13 @@ static enum msc_status round_choice(struct msc_quant *out, struct rounded_weight
     struct msc_observation observation = msc_quantizer__observation(q, w->site, choice);
     bool has_shifts = is_shifted(c.choice, now) &&
                       msc_bias_edits_take_shifts(q->graph, &q->sites, w->site, w->rows.n_rows);
+    int flags = (has_shifts ? BY_CENTRED : 0) | (now->group_size > 0 ? BY_SHRUNK : 0);
     struct msc_arena arena = {0};
     enum msc_status status = MSC_OK;
     if (w->moment.h && !needs_only_means(c.choice)) {
-        MSC_TRY_OUT(round_by(w, has_shifts, c.choice->rounding != MSC_ROUNDING_NEAREST, of_weight));
+        MSC_TRY_OUT(round_by(w, flags, c.choice->rounding != MSC_ROUNDING_NEAREST, of_weight));
     }
-    c.by = &w->by[has_shifts];
+    c.by = &w->by[flags];
     MSC_TRY_OUT(
         msc_rounded_rows_init(&c.rounded, &w->rows, now, observation.scheme, has_shifts, &arena));
     MSC_TRY_OUT(msc_weight_rows_each(&c.rounded, c.by->h, w->n_threads, round_some, &c));
@@ -202,7 +217,7 @@ static enum msc_status round_choices(struct rounded_weight *w, struct msc_quanti
 }
 
 static void rounded_weight_finish(struct rounded_weight *w) {
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < N_BY; i++) {
         msc_gptq_orders_destroy(w->by[i].orders, w->rows.n_orders);
     }
 }

@@ -84,6 +84,13 @@ bool msc_moment_add(struct msc_moment *sum, const struct msc_moment *m);
 // leaves the part that no bias can correct.
 void msc_moment_centre(float out[], const float products[], const double a[], const double b[],
                        const struct msc_moment *m);
+// Shrinks products of columns, in the blocks of the moment, towards their diagonal: all others are
+// multiplied by 1 - s, with s the share that minimises the expected square error of a block,
+// sum of var(h_kl) / sum of h_kl^2 over k != l. The variance of a product is estimated as that of
+// Gaussian columns, (h_kk h_ll + h_kl^2) / n_rows (J. Schaefer and K. Strimmer, "A shrinkage
+// approach to large-scale covariance matrix estimation", SAGMB 4(1), 2005). With few rows for many
+// columns, most of the other products are noise of the sample, to which rounding would fit.
+void msc_moment_shrink(float products[], const struct msc_moment *m);
 void msc_moment_finish(struct msc_moment *m); // accepts zeros
 
 #endif

@@ -268,6 +268,7 @@ static enum msc_status make_tools(struct msc_env *env, struct msc_combined *j) {
         (struct msc_quantize_more){prepare_channels, save_channels, load_channels, &j->channels};
     z->more = &j->more;
     MSC_TRY(msc_quantize__get_parameters(env, z));
+    MSC_TRY(msc_quantize__keep_parameters(env, z));
     return msc_pruned_edits_create(&j->edits, j->channels.pruner, z->quantizer);
 }
 

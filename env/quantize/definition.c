@@ -2,7 +2,7 @@
 
 #include "base/alloc.h"
 #include "base/str.h"
-#include "env/quantize/internal.h"
+#include "env/quantize/alone.h"
 #include "env/whole.h"
 #include "tools/strategy.h"
 
@@ -151,7 +151,8 @@ static enum msc_status quantize_init(struct msc_env *env) {
     z->runs.fill = fill_edits;
     z->runs.fill_alone = fill_alone;
     z->runs.payload = z;
-    return MSC_OK;
+    MSC_TRY(msc_quantize__set_alone(env, z));
+    return msc_quantize__keep_parameters(env, z);
 }
 
 static struct msc_trial_runs *quantize_runs(const struct msc_env *env) {
@@ -238,6 +239,7 @@ void msc_quantize__finish(struct msc_env *env) {
     msc_trial_runs_finish(&z->runs);
     msc_command_finish(&z->command);
     msc_bias_edits_destroy(z->bias_edits);
+    msc_array_release(z->alone);
     msc_quantizer_destroy(z->quantizer);
 }
 

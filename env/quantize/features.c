@@ -4,9 +4,10 @@
 
 #include <math.h>
 
-enum { BITS, GROUP_SIZE, SIZE_BYTES, WEIGHT_ERROR, N_FEATURES };
+enum { BITS, GROUP_SIZE, SIZE_BYTES, WEIGHT_ERROR, DISTILL_LOSS, N_FEATURES };
 
-static const char *const names[N_FEATURES] = {"bits", "group_size", "size_bytes", "weight_error"};
+static const char *const names[N_FEATURES] = {"bits", "group_size", "size_bytes", "weight_error",
+                                              "distill_loss"};
 
 // A task's features, and sums over its weights.
 struct known {
@@ -75,6 +76,7 @@ static void fill_rest(const struct known *k, const struct msc_quantizer *q,
         k->features[c][BITS] = choice->is_float ? MSC_QUANTIZE_FLOAT_BITS : choice->bits;
         k->features[c][GROUP_SIZE] = choice->group_size;
         k->features[c][WEIGHT_ERROR] = k->all > 0 ? k->rounded[c] / k->all : NAN;
+        k->features[c][DISTILL_LOSS] = NAN;
     }
 }
 
@@ -108,11 +110,23 @@ enum msc_status msc_quantize_add_choice_features(struct msc_quantize_space *s,
                 add_weight(&known[t], in, i, weight, s->choices_of_task[t], tasks[t].n_choices));
         }
     }
+    s->choice_features = msc_arena_array(arena, space->n_tasks + 1, sizeof(s->choice_features[0]));
+    MSC_TRY(MSC_ALLOCATED(s->choice_features));
     for (size_t t = 0; t < space->n_tasks; t++) {
+        s->choice_features[t] = known[t].features[0];
         fill_sizes(&known[t], space, t);
         fill_rest(&known[t], in->quantizer, s->choices_of_task[t], tasks[t].n_choices);
     }
     space->n_choice_features = N_FEATURES;
     space->choice_feature_names = names;
     return MSC_OK;
+}
+
+void msc_quantize_set_alone(struct msc_quantize_space *s, const double losses[]) {
+    for (size_t t = 0, at = 0; t < s->space.n_tasks; t++) {
+        for (uint32_t c = 0; c < s->space.tasks[t].n_choices; c++, at++) {
+            s->choice_features[t][c * N_FEATURES + DISTILL_LOSS] =
+                isfinite(losses[at]) ? losses[at] : NAN;
+        }
+    }
 }

@@ -42,6 +42,8 @@ struct msc_quantize {
     struct msc_quantize_latency latency; // valid if asks_for_latency
     // Hash of scales, zero points, reference outputs and the table of latencies.
     struct msc_hash parameters;
+    bool is_new;             // the parameters are not in the host's file yet
+    struct msc_array *alone; // losses of single choices (env/quantize/alone.h), or NULL; owned
 };
 
 // Rows of a parameter table for the quantizer's parameters, if a struct msc_quantize is at offset
@@ -147,9 +149,11 @@ enum msc_status msc_quantize__make_bias_edits(struct msc_env *env, struct msc_qu
 // Fills `fixed`. Needs the scales.
 enum msc_status msc_quantize__build_fixed(struct msc_env *env, struct msc_quantize *z);
 // Gets scales, zero points, reference outputs and, if a metric asks for it, the table of latencies:
-// reads the host's parameters file if it exists, else computes them and writes the file. Sets
-// `fixed`, `bias_edits` and `parameters`.
+// reads the host's parameters file if it exists, else computes them. Sets `fixed`, `bias_edits`,
+// `parameters` and `is_new`.
 enum msc_status msc_quantize__get_parameters(struct msc_env *env, struct msc_quantize *z);
+// Writes new parameters, and `alone`, to the host's file if it keeps one.
+enum msc_status msc_quantize__keep_parameters(struct msc_env *env, const struct msc_quantize *z);
 
 // The quantizer's choice for a site at a point, fixed or searched; MSC_NO_ID or MSC_FIXED_FLOAT if
 // the site stays float.

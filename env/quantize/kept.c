@@ -22,6 +22,9 @@ enum msc_status msc_quantize_kept_list(const struct msc_quantize *z, struct msc_
 enum msc_status msc_quantize_kept_load(struct msc_quantize *z, const struct msc_array_list *list) {
     MSC_TRY(msc_quantizer_load(z->quantizer, list));
     MSC_TRY(msc_distill_load_reference(z->runs.distill, list));
+    const struct msc_array *alone = msc_array_list_find(list, MSC_QUANTIZE_ALONE);
+    msc_array_release(z->alone);
+    z->alone = alone ? msc_array_retain(alone) : NULL;
     return z->more ? z->more->load(z->more->payload, list) : MSC_OK;
 }
 

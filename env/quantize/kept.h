@@ -22,8 +22,11 @@
 #include "env/preparation.h"
 #include "env/quantize/internal.h"
 
+// The array of the losses of single choices (env/quantize/alone.h).
+#define MSC_QUANTIZE_ALONE "alone"
+
 // Lists scales, integers, reference outputs and the arrays of `more`, and loads them from such a
-// list.
+// list. Also loads the losses of single choices, if the list has them.
 enum msc_status msc_quantize_kept_list(const struct msc_quantize *z, struct msc_array_list *list);
 enum msc_status msc_quantize_kept_load(struct msc_quantize *z, const struct msc_array_list *list);
 

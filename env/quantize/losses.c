@@ -5,6 +5,9 @@
 
 #include <math.h>
 
+// Most points that are evaluated together.
+#define MOST_RUNS 64
+
 struct losses_progress {
     const struct msc_quantize_losses_of *of;
     size_t n_done, n;
@@ -16,20 +19,30 @@ static void losses_tell(void *payload, size_t run) {
     p->of->done(p->of->payload, ++p->n_done, p->n);
 }
 
+static enum msc_status set_run(struct msc_trial_runs *r, size_t i, const uint32_t choices[],
+                               const size_t *alone) {
+    MSC_TRY(msc_trial_runs_set(r, i, choices));
+    return alone ? r->fill_alone(r->payload, choices, *alone, r->edits + i * r->n_slots) : MSC_OK;
+}
+
 static enum msc_status run_points(double losses[], struct msc_quantize *z, struct msc_distill *d,
                                   const struct msc_quantize_losses_of *of,
                                   const uint32_t *const points[], size_t n) {
     struct losses_progress progress = {.of = of, .n = n};
     size_t n_failed = 0;
-    MSC_TRY(msc_trial_runs_make_room(&z->runs, n));
-    for (size_t i = 0; i < n; i++) {
-        MSC_TRY(msc_trial_runs_set(&z->runs, i, points[i]));
-    }
-    MSC_TRY(msc_distill_run(d, z->runs.runs, n, of->done ? losses_tell : NULL, &progress));
-    for (size_t i = 0; i < n; i++) {
-        bool is_there = z->runs.runs[i].status == MSC_OK && isfinite(z->runs.runs[i].loss);
-        losses[i] = is_there ? z->runs.runs[i].loss : INFINITY;
-        n_failed += z->runs.runs[i].status != MSC_OK;
+    for (size_t first = 0; first < n; first += MOST_RUNS) {
+        size_t n_runs = n - first < MOST_RUNS ? n - first : MOST_RUNS;
+        MSC_TRY(msc_trial_runs_make_room(&z->runs, n_runs));
+        for (size_t i = 0; i < n_runs; i++) {
+            const size_t *alone = of->alone ? &of->alone[first + i] : NULL;
+            MSC_TRY(set_run(&z->runs, i, points[first + i], alone));
+        }
+        MSC_TRY(msc_distill_run(d, z->runs.runs, n_runs, of->done ? losses_tell : NULL, &progress));
+        for (size_t i = 0; i < n_runs; i++) {
+            bool is_there = z->runs.runs[i].status == MSC_OK && isfinite(z->runs.runs[i].loss);
+            losses[first + i] = is_there ? z->runs.runs[i].loss : INFINITY;
+            n_failed += z->runs.runs[i].status != MSC_OK;
+        }
     }
     return n_failed < n ? MSC_OK
                         : msc_status_restore(z->runs.runs[0].status, z->runs.runs[0].message);

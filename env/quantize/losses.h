@@ -18,6 +18,8 @@ enum msc_quantize_samples {
 struct msc_quantize_losses_of {
     enum msc_quantize_samples samples; // without validation samples, those of the search are used
     int64_t n_most;                    // use only the first n_most samples of the search; 0: all
+    // [n], or NULL: of point i only the choice of task alone[i] is applied to the float model
+    const size_t *alone;
     // Optional: called when a point's loss is known, one call at a time.
     void (*done)(void *payload, size_t n_done, size_t n);
     void *payload;

@@ -180,8 +180,7 @@ static enum msc_status calibrate(struct msc_env *env, struct msc_quantize *z) {
     return status;
 }
 
-static enum msc_status compute_parameters(struct msc_env *env, struct msc_quantize *z,
-                                          struct msc_array_list *list) {
+static enum msc_status compute_parameters(struct msc_env *env, struct msc_quantize *z) {
     const struct msc_env_host *host = msc_env_host(env);
     if (host->parameters_required) {
         return MSC_FAIL(MSC_E_STATE, "%s is missing: it contains this record's %s; put it back",
@@ -195,9 +194,8 @@ static enum msc_status compute_parameters(struct msc_env *env, struct msc_quanti
     MSC_TRY(is_there ? MSC_OK : calibrate(env, z));
     MSC_TRY(!is_there && z->more ? z->more->prepare(env, z->more->payload) : MSC_OK);
     MSC_TRY(build_edits(env, z));
-    MSC_TRY(get_latency(env, z, NULL));
-    MSC_TRY(list_parameters(z, list));
-    return host->parameters_path ? msc_quantize_kept_save(list, env, z) : MSC_OK;
+    z->is_new = true;
+    return get_latency(env, z, NULL);
 }
 
 static enum msc_status take_parameters(struct msc_env *env, struct msc_quantize *z,
@@ -227,7 +225,7 @@ static void tell_left(const struct msc_quantize *z, const struct msc_log *log) {
     }
     if (n_left > 0) {
         msc_log(log, MSC_LOG_WARNING,
-                "tensors left float because they contain NaN or infinity in the float model: %d "
+                "tensors left float because they contain NaN, infinity or nothing in the float model: %d "
                 "(%s%s)",
                 n_left, msc_str_text(&names), n_left > MOST_NAMES ? ", …" : "");
     }
@@ -241,18 +239,31 @@ enum msc_status msc_quantize__get_parameters(struct msc_env *env, struct msc_qua
     enum msc_status status;
     if (host->parameters_path && msc_file_exists(host->parameters_path)) {
         MSC_TRY_OUT(load_parameters(env, z, host->parameters_path, &found));
-        // The hash covers the parameters in the order of list_parameters, independently of other
-        // arrays in the file.
-        MSC_TRY_OUT(list_parameters(z, &own));
     } else {
-        MSC_TRY_OUT(compute_parameters(env, z, &own));
+        MSC_TRY_OUT(compute_parameters(env, z));
     }
     tell_left(z, host->log);
-    msc_preparation_remove(env);
+    // The hash covers the parameters in the order of list_parameters, independently of other arrays
+    // in the file.
+    MSC_TRY_OUT(list_parameters(z, &own));
     z->parameters = msc_preparation_hash(&own);
     status = MSC_OK;
 out:
     msc_array_list_finish(&found);
     msc_array_list_finish(&own);
+    return status;
+}
+
+enum msc_status msc_quantize__keep_parameters(struct msc_env *env, const struct msc_quantize *z) {
+    struct msc_array_list list = {0};
+    enum msc_status status = MSC_OK;
+    if (z->is_new && msc_env_host(env)->parameters_path) {
+        MSC_TRY_OUT(list_parameters(z, &list));
+        MSC_TRY_OUT(z->alone ? msc_array_list_add(&list, MSC_QUANTIZE_ALONE, z->alone) : MSC_OK);
+        MSC_TRY_OUT(msc_quantize_kept_save(&list, env, z));
+    }
+    msc_preparation_remove(env);
+out:
+    msc_array_list_finish(&list);
     return status;
 }

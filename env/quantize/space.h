@@ -36,7 +36,8 @@ struct msc_quantize_space {
     const uint32_t **choices_of_task;
     // [n_tasks][kind][n_choices of the task], bits of each choice by enum msc_site_kind.
     const double *(*bits_of_task)[2];
-    double macs; // multiply-accumulates for one sample
+    double **choice_features; // [n_tasks], the writable features of the space's choices
+    double macs;              // multiply-accumulates for one sample
     // The float model's values, by index in the space's metrics; NaN: must be measured.
     double references[MSC_MAX_METRICS];
 };
@@ -46,13 +47,16 @@ enum msc_status msc_quantize_space_build(struct msc_quantize_space *out,
                                          const struct msc_quantize_inputs *in,
                                          struct msc_arena *arena);
 
-// Adds the features of choices, after the costs: "bits", "group_size", "size_bytes" and
-// "weight_error". The last is the sum of squares of rounding errors relative to the sum of squares
-// of the task's weights (env/quantize/features.c). `tasks` are the space's tasks.
+// Adds the features of choices, after the costs: "bits", "group_size", "size_bytes", "weight_error"
+// and "distill_loss" (env/quantize/features.c). The weight error is the sum of squares of rounding
+// errors relative to the sum of squares of the task's weights. The loss is NaN until
+// msc_quantize_set_alone. `tasks` are the space's tasks.
 enum msc_status msc_quantize_add_choice_features(struct msc_quantize_space *s,
                                                  struct msc_task tasks[],
                                                  const struct msc_quantize_inputs *in,
                                                  struct msc_arena *arena);
+// Sets the feature "distill_loss" of all choices, task by task; infinite losses count as unknown.
+void msc_quantize_set_alone(struct msc_quantize_space *s, const double losses[]);
 
 // The task that decides a slot, or MSC_NO_ID.
 static inline int32_t msc_quantize_task_of_slot(const struct msc_quantize_space *s, int32_t slot) {

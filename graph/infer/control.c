@@ -217,30 +217,38 @@ static bool find_symbol(struct msc_dim *out, const struct msc_infer *call,
     return false;
 }
 
-enum msc_status msc_infer__attention(const struct msc_infer *call) {
-    const struct msc_joint *j = call->joint;
-    const struct msc_graph *body = j->n_graphs == 1 ? j->graphs[0] : NULL;
-    if (body == NULL || msc_graph_n_inputs(body) != call->n_operands ||
-        msc_graph_n_outputs(body) != 1) {
-        return msc_infer__fail(
-            call, "the joint has %d operands and one output, which do not match its body",
-            call->n_operands);
-    }
-    for (int i = 0; i < call->n_operands; i++) {
-        if (!infer_control_takes(call, body, i)) {
-            return msc_infer__fail(
-                call, "operand %d does not match the corresponding input of the body", i);
-        }
-    }
-    const struct msc_tensor *t = body_output(body, 0);
-    struct msc_infer_tensor *out = &call->outputs[0];
+static enum msc_status give_output(const struct msc_infer *call, const struct msc_graph *body,
+                                   int output) {
+    const struct msc_tensor *t = body_output(body, output);
+    struct msc_infer_tensor *out = &call->outputs[output];
     out->dtype = t->dtype;
     out->n_dims = t->n_dims;
     snprintf(out->layout, sizeof(out->layout), "%s", t->layout);
     for (int d = 0; d < t->n_dims; d++) {
         if (t->prims[d] == MSC_NO_ID || !find_symbol(&out->dims[d], call, body, t->prims[d])) {
-            MSC_TRY(copy_dim(&out->dims[d], call, 0, d, t->dims[d]));
+            MSC_TRY(copy_dim(&out->dims[d], call, output, d, t->dims[d]));
         }
+    }
+    return MSC_OK;
+}
+
+enum msc_status msc_infer__held(const struct msc_infer *call) {
+    const struct msc_joint *j = call->joint;
+    const struct msc_graph *body = j->n_graphs == 1 ? j->graphs[0] : NULL;
+    if (body == NULL || msc_graph_n_inputs(body) != call->n_operands ||
+        msc_graph_n_outputs(body) != call->n_outputs) {
+        return msc_infer__fail(
+            call, "the joint has %d operands and %d outputs, which do not match its body",
+            call->n_operands, call->n_outputs);
+    }
+    for (int i = 0; i < call->n_operands; i++) {
+        if (call->operands[i] == NULL || !infer_control_takes(call, body, i)) {
+            return msc_infer__fail(
+                call, "operand %d does not match the corresponding input of the body", i);
+        }
+    }
+    for (int i = 0; i < call->n_outputs; i++) {
+        MSC_TRY(give_output(call, body, i));
     }
     return MSC_OK;
 }

@@ -1,4 +1,5 @@
-// Outputs of external joints: by the plug-in that computes the joint, or else by the signature.
+// Outputs of external joints: by the plug-in that computes the joint, or else by the joint's body
+// or its signature.
 #include "graph/infer/infer_internal.h"
 
 #include "base/alloc.h"
@@ -202,10 +203,13 @@ enum msc_status msc_infer__external(const struct msc_infer *call) {
     const struct msc_operators_entry *entry =
         msc_operators__find_joint(call->graph->operators, call->joint);
     struct msc_arena arena = {0};
-    enum msc_status status;
+    enum msc_status status = MSC_OK;
+    if (call->joint->n_graphs > 0) {
+        MSC_TRY(msc_infer__held(call));
+    }
     if (entry != NULL && entry->infers) {
         status = infer_by_plugin(call, entry, &arena);
-    } else {
+    } else if (call->joint->n_graphs == 0) {
         struct lengths *l = msc_arena_alloc(&arena, sizeof *l);
         status = MSC_ALLOCATED(l);
         if (status == MSC_OK) {

@@ -248,6 +248,7 @@ static enum msc_status write_model(struct msc_onnx_export *e, const char *path, 
         model.opset_import[i + 1] = e->domains[i];
     }
     model.graph = &graph;
+    MSC_TRY(msc_onnx__put_functions(&model, e, &model.opset_import[0]));
     if (path != NULL) {
         MSC_TRY(msc_onnx__write_notes(&model, e));
     }
@@ -277,6 +278,7 @@ static enum msc_status export_split(const struct msc_graph *g, const char *path,
     msc_free(e.sources);
     msc_free(e.pairs);
     msc_free(e.domains);
+    msc_free(e.functions);
     msc_graph__names_finish(&e.value_names);
     msc_graph__names_finish(&e.node_names);
     msc_arena_finish(&e.arena);

@@ -1,5 +1,5 @@
-// Exports control flow: each body becomes a graph in an attribute of its node. A body reads values
-// of the enclosing graph by name.
+// Exports bodies. For control flow, each becomes a graph in an attribute of its node, and reads
+// values of the enclosing graph by name.
 #include "graph/onnx/onnx_export_internal.h"
 
 #include <string.h>
@@ -118,6 +118,10 @@ static enum msc_status write_body(Onnx__GraphProto **out, struct msc_onnx_joint 
     msc_free(e->pairs);
     give_own(e, &around);
     return status;
+}
+
+enum msc_status msc_onnx__write_held(Onnx__GraphProto **out, struct msc_onnx_joint *j) {
+    return write_body(out, j, 0, j->joint->n_operands, j->joint->n_operands);
 }
 
 static enum msc_status put_bodies(struct msc_onnx_joint *j, const char *const names[], int32_t n,

@@ -1,4 +1,5 @@
-// Writes external joints (graph/external.h) as the nodes that they were imported from.
+// Writes external joints (graph/external.h) as the nodes that they were imported from, and the body
+// of a joint as a function.
 #include "graph/onnx/onnx_export_internal.h"
 
 #include "base/str.h"
@@ -160,5 +161,13 @@ enum msc_status msc_onnx__write_external(struct msc_onnx_joint *j) {
                            msc_joint_attr_i64(j->joint, "version", &version) ? version : 1));
     }
     MSC_TRY(add_imports(j->e, imports == NULL ? "" : imports));
+    if (j->joint->n_graphs > 0 && (domain == NULL || domain[0] == '\0')) {
+        return MSC_FAIL(MSC_E_INVALID, "a joint with a body needs a domain of its own");
+    }
+    if (j->joint->n_graphs > 0) {
+        Onnx__GraphProto *body;
+        MSC_TRY(msc_onnx__write_held(&body, j));
+        MSC_TRY(msc_onnx__add_function(j, body));
+    }
     return put_attributes(j, n_inputs);
 }

@@ -47,6 +47,8 @@ struct msc_onnx_export {
     int opset;                          // lowest opset that supports all nodes so far
     Onnx__OperatorSetIdProto **domains; // of external joints, each once
     size_t n_domains, domains_capacity;
+    struct msc_onnx_function **functions; // bodies of external joints, in the order of their calls
+    size_t n_functions, functions_capacity;
 };
 
 // One joint, as writers see it.
@@ -113,6 +115,16 @@ enum msc_status msc_onnx__describe_all(Onnx__ValueInfoProto ***out, size_t *n_ou
 enum msc_status msc_onnx__write_if(struct msc_onnx_joint *j);
 enum msc_status msc_onnx__write_loop(struct msc_onnx_joint *j);
 enum msc_status msc_onnx__write_scan(struct msc_onnx_joint *j);
+
+// Writes the body of an external joint, whose inputs are all its own.
+enum msc_status msc_onnx__write_held(Onnx__GraphProto **out, struct msc_onnx_joint *j);
+
+// Functions of the model (graph/onnx/onnx_export_function.c). add_function keeps the body of the
+// joint j until put_functions adds it to the model, once the opset is settled.
+enum msc_status msc_onnx__add_function(struct msc_onnx_joint *j, Onnx__GraphProto *body);
+Onnx__GraphProto *msc_onnx__function_body(const struct msc_onnx_export *e, size_t i);
+enum msc_status msc_onnx__put_functions(Onnx__ModelProto *model, struct msc_onnx_export *e,
+                                        Onnx__OperatorSetIdProto **opset);
 
 // Writer of graph/onnx/onnx_export_external.c.
 enum msc_status msc_onnx__write_external(struct msc_onnx_joint *j);

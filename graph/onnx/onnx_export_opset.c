@@ -369,10 +369,19 @@ void msc_onnx__begin_opset(struct msc_onnx_export *e) {
     require(e, opset > FORMS_OPSET ? FORMS_OPSET : (int)opset);
 }
 
+static enum msc_status visit_all(bool *is_moved, struct msc_onnx_export *e) {
+    for (size_t i = 0; i < e->n_functions; i++) {
+        const Onnx__GraphProto *body = msc_onnx__function_body(e, i);
+        MSC_TRY(visit(is_moved, e, NULL, body->initializer, body->n_initializer, body->node,
+                      body->n_node));
+    }
+    return visit(is_moved, e, NULL, e->initializers, e->n_initializers, e->nodes, e->n_nodes);
+}
+
 enum msc_status msc_onnx__settle_opset(struct msc_onnx_export *e) {
     bool is_moved = false;
-    MSC_TRY(visit(NULL, e, NULL, e->initializers, e->n_initializers, e->nodes, e->n_nodes));
-    MSC_TRY(visit(&is_moved, e, NULL, e->initializers, e->n_initializers, e->nodes, e->n_nodes));
+    MSC_TRY(visit_all(NULL, e));
+    MSC_TRY(visit_all(&is_moved, e));
     return is_moved ? msc_onnx__drop_initializers(e) : MSC_OK;
 }
 

@@ -7,12 +7,12 @@
 
 #include <string.h>
 
-static enum msc_status reserve_names(struct msc_builder *builder, const struct msc_graph *g) {
+static enum msc_status reserve_names(const struct msc_bind *b, const struct msc_graph *g) {
     for (int32_t i = 0; i < g->n_joints; i++) {
         const struct msc_joint *j = &g->joints[i]->joint;
-        MSC_TRY(msc_builder_reserve(builder, j->name));
-        if (msc_bind__holds_joints(j)) {
-            MSC_TRY(reserve_names(builder, j->graphs[0]));
+        MSC_TRY(msc_builder_reserve(b->builder, j->name));
+        if (msc_bind__holds_joints(b, j)) {
+            MSC_TRY(reserve_names(b, j->graphs[0]));
         }
     }
     return MSC_OK;
@@ -20,7 +20,7 @@ static enum msc_status reserve_names(struct msc_builder *builder, const struct m
 
 static enum msc_status copy_joints(struct msc_bind *b) {
     const struct msc_graph *g = b->from;
-    MSC_TRY(reserve_names(b->builder, g));
+    MSC_TRY(reserve_names(b, g));
     for (int32_t i = 0; i < g->n_joints; i++) {
         MSC_TRY(msc_bind__copy_joint(b, &g->joints[i]->joint));
     }
@@ -195,12 +195,12 @@ enum msc_status msc_graph_take_branches(struct msc_graph **out, int32_t *n_taken
     return bind_finish(out, &b, status);
 }
 
-static bool is_split(const struct msc_graph *g) {
+static bool is_split(const struct msc_bind *b, const struct msc_graph *g) {
     for (int32_t i = 0; i < g->n_joints; i++) {
         const struct msc_joint *j = &g->joints[i]->joint;
-        bool is_whole = !msc_bind__holds_joints(j);
+        bool is_whole = !msc_bind__holds_joints(b, j);
         for (int32_t k = 0; is_whole && k < j->n_graphs; k++) {
-            is_whole = is_split(j->graphs[k]);
+            is_whole = is_split(b, j->graphs[k]);
         }
         if (!is_whole) {
             return false;
@@ -212,7 +212,7 @@ static bool is_split(const struct msc_graph *g) {
 enum msc_status msc_graph_split(struct msc_graph **out, const struct msc_graph *g) {
     struct msc_builder builder = {.evaluate = msc_constant_evaluate};
     struct msc_bind b = {.from = g, .builder = &builder, .keeps_symbols = true};
-    if (is_split(g)) {
+    if (is_split(&b, g)) {
         *out = msc_graph_retain(g);
         return MSC_OK;
     }

@@ -3,6 +3,7 @@
 // its joints, which keep their names.
 #include "graph/passes/bind_internal.h"
 
+#include "graph/operators_internal.h"
 #include "graph/passes/bind.h"
 #include "graph/passes/constant_internal.h"
 
@@ -116,8 +117,10 @@ enum msc_status msc_bind__take_branch(struct msc_bind *b, const struct msc_joint
     return put_body(b, j, which, 1, prefix);
 }
 
-bool msc_bind__holds_joints(const struct msc_joint *j) {
-    return j->op == MSC_OP_ATTENTION && j->n_graphs == 1;
+bool msc_bind__holds_joints(const struct msc_bind *b, const struct msc_joint *j) {
+    bool is_marked = j->op == MSC_OP_EXTERNAL && !b->keeps_symbols &&
+                     msc_operators__find_joint(b->from->operators, j) == NULL;
+    return (j->op == MSC_OP_ATTENTION || is_marked) && j->n_graphs == 1;
 }
 
 enum msc_status msc_bind__split(struct msc_bind *b, const struct msc_joint *j) {

@@ -42,8 +42,9 @@ enum msc_status msc_bind__copy_joint(struct msc_bind *b, const struct msc_joint 
 // taken.
 bool msc_bind__is_decided(const struct msc_bind *b, const struct msc_joint *j);
 enum msc_status msc_bind__take_branch(struct msc_bind *b, const struct msc_joint *j);
-// True for a fused joint; msc_bind__split replaces it by the joints that it contains.
-bool msc_bind__holds_joints(const struct msc_joint *j);
+// True for a joint that msc_bind__split replaces by the joints that it contains: a fused joint and,
+// in a graph that is bound to be computed, an external joint that has a body and no plug-in.
+bool msc_bind__holds_joints(const struct msc_bind *b, const struct msc_joint *j);
 enum msc_status msc_bind__split(struct msc_bind *b, const struct msc_joint *j);
 // Makes split copies of a joint's bodies. The caller owns `bodies`, which may contain NULL. If all
 // lengths of the operands of an If are known, its bodies are also bound to these lengths.

@@ -175,7 +175,7 @@ enum msc_status msc_bind__copy_joint(struct msc_bind *b, const struct msc_joint 
     if (msc_bind__is_decided(b, j)) {
         return msc_bind__take_branch(b, j);
     }
-    if (msc_bind__holds_joints(j)) {
+    if (msc_bind__holds_joints(b, j)) {
         return msc_bind__split(b, j);
     }
     return j->op == MSC_OP_CONSTANT ? copy_constant(b, j) : copy_operator(b, j);

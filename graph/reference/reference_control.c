@@ -117,7 +117,7 @@ enum msc_status msc_reference__if(const struct msc_reference_call *call) {
     return run_once(call, condition != 0 ? 0 : 1, 1);
 }
 
-enum msc_status msc_reference__attention(const struct msc_reference_call *call) {
+enum msc_status msc_reference__held(const struct msc_reference_call *call) {
     return run_once(call, 0, 0);
 }
 

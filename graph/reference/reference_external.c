@@ -1,4 +1,4 @@
-// Runs the plug-in that computes an external joint (graph/operators.h).
+// Runs the plug-in that computes an external joint (graph/operators.h), or the joint's body.
 #include "graph/reference/reference_internal.h"
 
 #include "base/alloc.h"
@@ -56,7 +56,8 @@ enum msc_status msc_reference__external(const struct msc_reference_call *call) {
     const struct msc_operators_entry *entry =
         msc_operators__find_joint(call->graph->operators, call->joint);
     if (entry == NULL) {
-        return msc_operators__fail_absent(call->joint);
+        return call->joint->n_graphs > 0 ? msc_reference__held(call)
+                                         : msc_operators__fail_absent(call->joint);
     }
     struct msc_arena arena = {0};
     size_t n_inputs = (size_t)call->n_operands, n_outputs = (size_t)call->n_outputs;

@@ -3,9 +3,6 @@
 #include "graph/rules/rules_internal.h"
 
 #include "base/rng.h"
-#include "graph/builder_internal.h"
-#include "graph/infer.h"
-#include "graph/passes/match_internal.h"
 #include "graph/reference/reference.h"
 
 #include <math.h>
@@ -14,158 +11,10 @@
 
 // Floats of draw `i` are uniform within -ranges[i] and ranges[i]. The seed of the draw is i + 1.
 static const double ranges[] = {2, 8, 0.5};
-enum { MOST_INTEGER = 3, FIRST_SYMBOL = 4, SYMBOL_STEP = 2, UNKNOWN_LENGTH = 3 };
+enum { MOST_INTEGER = 3 };
 
-// ---- The graph of a match ---------------------------------------------------------------------
-
-struct lone {
-    const struct rule_match *match;
-    struct msc_builder builder;
-    int64_t *symbols; // [n_prims] lengths that symbols are bound to
-    size_t n;
-    struct lone_value {
-        int32_t tensor; // in the graph of the match
-        struct msc_value *value;
-    } * values;
-    const char *joints[MSC_RULE_MOST_JOINTS];   // names of the copies
-    const char *tensors[MSC_RULE_MOST_TENSORS]; // NULL: not bound
-};
-
-static const char *name_of(const struct rule_match *m, int32_t tensor) {
-    for (int i = 0; i < m->rule->n_tensors; i++) {
-        if (m->tensors[i] == tensor) {
-            return m->rule->tensors[i].name;
-        }
-    }
-    return m->graph->tensors[tensor]->tensor.name;
-}
-
-static enum msc_status add_input(struct msc_value **out, struct lone *s, int32_t tensor) {
-    const struct msc_tensor *t = &s->match->graph->tensors[tensor]->tensor;
-    int64_t dims[MSC_MAX_DIMS];
-    int32_t input;
-    const char *name = name_of(s->match, tensor);
-    for (int i = 0; i < t->n_dims; i++) {
-        dims[i] = t->dims[i] >= 0 ? t->dims[i]
-                                  : msc_dim_evaluate(s->match->graph,
-                                                     (struct msc_dim){-1, t->prims[i]}, s->symbols);
-        dims[i] = dims[i] < 0 ? UNKNOWN_LENGTH : dims[i];
-    }
-    MSC_TRY(msc_graph_add_input(&input, s->builder.graph, name, name, t->dtype, t->layout,
-                                t->n_dims, dims));
-    return msc_builder_activation(out, &s->builder, name, input);
-}
-
-static enum msc_status find_value(struct msc_value **out, struct lone *s, int32_t tensor) {
-    const struct msc_graph *g = s->match->graph;
-    int32_t weight;
-    for (size_t i = 0; i < s->n; i++) {
-        if (s->values[i].tensor == tensor) {
-            *out = s->values[i].value;
-            return MSC_OK;
-        }
-    }
-    const struct msc_array *data = msc_match_constant(&weight, g, tensor);
-    if (data == NULL) {
-        MSC_TRY(add_input(out, s, tensor));
-    } else {
-        const struct msc_tensor *t = &g->tensors[weight]->tensor;
-        MSC_TRY(msc_builder_constant(out, &s->builder, t->name, data));
-        (*out)->layout = t->layout;
-        int32_t constant; // a joint's operand that is not a weight is the output of a `constant`
-        MSC_TRY(tensor == weight ? MSC_OK : msc_builder_tensor(&constant, &s->builder, *out));
-    }
-    s->values[s->n++] = (struct lone_value){tensor, *out};
-    return MSC_OK;
-}
-
-static enum msc_status copy_joint(struct lone *s, int joint) {
-    const struct msc_joint *j = &s->match->graph->joints[s->match->joints[joint]]->joint;
-    struct msc_builder_copy copy;
-    MSC_TRY(msc_builder_copy_joint(&copy, &s->builder, j));
-    for (int32_t i = 0; i < j->n_operands; i++) {
-        MSC_TRY(j->operands[i] == MSC_NO_ID ? MSC_OK
-                                            : find_value(&copy.operands[i], s, j->operands[i]));
-    }
-    MSC_TRY(msc_builder_add(copy.outputs, &s->builder, &copy.joint));
-    for (int32_t i = 0; i < j->n_outputs; i++) {
-        s->values[s->n++] = (struct lone_value){j->outputs[i], copy.outputs[i]};
-    }
-    const struct msc_graph *g = s->builder.graph;
-    s->joints[joint] = g->joints[g->tensors[copy.outputs[0]->tensor]->tensor.producer]->joint.name;
-    return MSC_OK;
-}
-
-// The joint of the match with the lowest id above `id`, in topological order; -1 if there is none.
-static int joint_after(const struct rule_match *m, int32_t id) {
-    int next = -1;
-    for (int i = 0; i < m->rule->match.n; i++) {
-        if (m->joints[i] > id && (next < 0 || m->joints[i] < m->joints[next])) {
-            next = i;
-        }
-    }
-    return next;
-}
-
-static enum msc_status start(struct lone *s) {
-    const struct msc_graph *g = s->match->graph;
-    size_t most = 0;
-    for (int i = 0; i < s->match->rule->match.n; i++) {
-        const struct msc_joint *j = &g->joints[s->match->joints[i]]->joint;
-        most += (size_t)j->n_operands + (size_t)j->n_outputs;
-    }
-    MSC_TRY(msc_graph_create(&s->builder.graph, "match"));
-    s->values = msc_arena_array(&s->builder.arena, most + 1, sizeof(s->values[0]));
-    s->symbols = msc_arena_array(&s->builder.arena, (size_t)g->n_prims + 1, sizeof(int64_t));
-    MSC_TRY(MSC_ALLOCATED(s->values && s->symbols));
-    for (int32_t i = 0, n = 0; i < g->n_prims; i++) {
-        bool is_symbol = g->prims[i]->n_parents == 0 && strcmp(g->prims[i]->optype, "shape") == 0;
-        s->symbols[i] = is_symbol ? FIRST_SYMBOL + SYMBOL_STEP * n++ : -1;
-    }
-    return MSC_OK;
-}
-
-// Results first, then the outputs of joints that are kept, so that finalizing removes none of them.
-static enum msc_status set_outputs(struct lone *s) {
-    const struct rule *rule = s->match->rule;
-    int32_t ids[2 * MSC_RULE_MOST_TENSORS];
-    int32_t n = 0;
-    struct msc_value *v;
-    for (int i = 0; i < rule->n_results; i++) {
-        MSC_TRY(find_value(&v, s, s->match->tensors[rule->results[i].from]));
-        ids[n++] = v->tensor;
-    }
-    for (int i = 0; i < rule->match.n; i++) {
-        const struct msc_joint *j = &s->match->graph->joints[s->match->joints[i]]->joint;
-        if (rule->match.items[i].is_kept && !rule->match.items[i].is_replaced) {
-            MSC_TRY(find_value(&v, s, j->outputs[0]));
-            ids[n++] = v->tensor;
-        }
-    }
-    return msc_graph__set_outputs(s->builder.graph, n, ids);
-}
-
-static enum msc_status build(struct lone *s) {
-    const struct rule_match *m = s->match;
-    struct msc_value *v;
-    MSC_TRY(start(s));
-    for (int joint = joint_after(m, -1); joint >= 0; joint = joint_after(m, m->joints[joint])) {
-        MSC_TRY(copy_joint(s, joint));
-    }
-    for (int i = 0; i < m->rule->n_tensors; i++) {
-        if (m->tensors[i] != MSC_NO_ID) {
-            MSC_TRY(find_value(&v, s, m->tensors[i]));
-            int32_t tensor = v->tensor != MSC_NO_ID ? v->tensor : v->weight;
-            s->tensors[i] =
-                tensor == MSC_NO_ID ? NULL : s->builder.graph->tensors[tensor]->tensor.name;
-        }
-    }
-    MSC_TRY(set_outputs(s));
-    return msc_graph_finalize(s->builder.graph);
-}
-
-// The same match in a copy of the lone graph.
-static enum msc_status translate(struct rule_match *out, const struct lone *s,
+// The same match in a copy of the graph of its joints.
+static enum msc_status translate(struct rule_match *out, const struct rule_lone *s,
                                  const struct msc_graph *g) {
     const struct rule *rule = s->match->rule;
     bool fits = true;
@@ -370,12 +219,12 @@ static enum msc_status remember(bool *is_known, struct rule_checks *checks,
     return MSC_OK;
 }
 
-static enum msc_status check_match(struct rule_checks *checks, struct lone *s) {
+static enum msc_status check_match(struct rule_checks *checks, struct rule_lone *s) {
     struct msc_graph *right = NULL;
     struct rule_match match;
     bool is_known, done = false;
     enum msc_status status = MSC_OK;
-    MSC_TRY_OUT(build(s));
+    MSC_TRY_OUT(msc_rule__build_lone(s));
     MSC_TRY_OUT(remember(&is_known, checks, s->match, s->builder.graph));
     if (is_known) {
         goto out;
@@ -392,9 +241,8 @@ out:
 }
 
 enum msc_status msc_rule__check(struct rule_checks *checks, const struct rule_match *m) {
-    struct lone s = {.match = m};
+    struct rule_lone s = {.match = m};
     enum msc_status status = check_match(checks, &s);
-    msc_graph_destroy(s.builder.graph);
-    msc_builder_finish(&s.builder);
+    msc_rule__finish_lone(&s);
     return status;
 }

@@ -3,6 +3,7 @@
 #define MSC_GRAPH_RULES_RULES_INTERNAL_H
 
 #include "base/alloc.h"
+#include "graph/builder_internal.h"
 #include "graph/graph_internal.h"
 #include "graph/rules/rules.h"
 #include "graph/text.h"
@@ -152,6 +153,32 @@ bool msc_rule__are_near(const char *a, const char *b, double tolerance);
 // Finds a tensor or an attribute variable of the rule by name; -1 if there is none.
 int msc_rule__find_tensor(const struct rule *rule, const char *name);
 int msc_rule__find_attr(const struct rule *rule, const char *name);
+
+// ---- The joints of a match alone (rules_lone.c) -----------------------------------------------
+
+// A graph with copies of the joints of a match. To make one, set only `match`. The graph is
+// builder.graph; finish the struct afterwards, even if a call failed.
+struct rule_lone {
+    const struct rule_match *match;
+    bool is_body;
+    struct msc_builder builder;
+    int64_t *symbols; // [n_prims] lengths that symbols are bound to
+    size_t n;
+    struct rule_lone_value {
+        int32_t tensor; // in the graph of the match
+        struct msc_value *value;
+    } * values;
+    const char *joints[MSC_RULE_MOST_JOINTS];   // names of the copies
+    const char *tensors[MSC_RULE_MOST_TENSORS]; // NULL: not bound
+};
+
+// Symbols are bound to numbers. The inputs are the activations that the match reads. The outputs
+// are the results, then those of joints that are kept.
+enum msc_status msc_rule__build_lone(struct rule_lone *s);
+// Symbols remain. The inputs are the operands of the replacement's only joint, and its result is
+// the only output. MSC_E_INVALID if the match reads another activation.
+enum msc_status msc_rule__build_body(struct rule_lone *s);
+void msc_rule__finish_lone(struct rule_lone *s);
 
 // ---- Rewriting (rules_replace.c, rules_check.c) -----------------------------------------------
 

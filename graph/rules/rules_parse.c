@@ -2,6 +2,7 @@
 #include "graph/rules/rules_internal.h"
 
 #include "base/str.h"
+#include "graph/external.h"
 #include "graph/op_attrs.h"
 #include "graph/passes/match_internal.h"
 
@@ -191,6 +192,11 @@ static enum msc_status read_attr(struct rule_attr *out, const struct rule_parser
     const char *text = from->value.text;
     *out = (struct rule_attr){.key = from->key.text, .variable = -1};
     const struct msc_op_attr *row = msc_op_attr_find(j->op, out->key);
+    if (j->op == MSC_OP_EXTERNAL &&
+        strncmp(out->key, MSC_EXTERNAL_ATTR, strlen(MSC_EXTERNAL_ATTR)) == 0) {
+        out->text = text; // an attribute of the node, with its type
+        return MSC_OK;
+    }
     if (row == NULL) {
         return MSC_TEXT_FAIL(p->r, &from->key, "%s has no attribute '%s'", msc_op_info(j->op)->name,
                              out->key);
@@ -500,6 +506,10 @@ static enum msc_status check_replacement(const struct rule_parser *p) {
     const struct rule *rule = p->rule;
     for (int i = 0; i < rule->replace.n; i++) {
         const struct rule_joint *j = &rule->replace.items[i];
+        if (j->op == MSC_OP_EXTERNAL && !rule->holds) {
+            return MSC_TEXT_FAIL(p->r, &j->name, "'%s': msc.external needs 'replace holding'",
+                                 j->name.text);
+        }
         for (int k = 0; k < j->n_operands; k++) {
             MSC_TRY(j->operands[k].kind == RULE_TENSOR
                         ? check_read(p, j->operands[k].tensor, &j->name)

@@ -14,6 +14,7 @@ struct rewrite {
     const struct rule_match *match;
     struct msc_builder builder;
     struct msc_value *values[MSC_RULE_MOST_TENSORS]; // of the rule's tensors; NULL: not made yet
+    const struct msc_graph *body;                    // of the replacement's joint; NULL: none
 };
 
 static const struct msc_joint *matched_joint(const struct rule_match *m, int joint) {
@@ -214,6 +215,8 @@ static enum msc_status add_joint(struct rewrite *w, int number) {
         .attrs = attrs,
         .n_outputs = j->n_outputs > 0 ? j->n_outputs : 1,
         .aliases = aliases,
+        .n_graphs = w->body != NULL,
+        .graphs = &w->body,
     };
     MSC_TRY(name_joint(&joint, aliases, w, j));
     MSC_TRY(msc_builder_add(outputs, &w->builder, &joint));
@@ -348,10 +351,33 @@ static enum msc_status hold_match(bool *done, struct rewrite *w) {
     return *done ? msc_graph_finalize(w->builder.graph) : MSC_OK;
 }
 
+// An external joint may also hold joints that have weights; these become its operands.
+static enum msc_status mark_match(struct rewrite *w) {
+    const struct rule_joint *j = &w->match->rule->replace.items[0];
+    int n_names = 0;
+    for (int i = 0; i < j->n_attrs; i++) {
+        bool is_name = strcmp(j->attrs[i].key, "domain") == 0 || strcmp(j->attrs[i].key, "op") == 0;
+        n_names += is_name && (j->attrs[i].text == NULL || j->attrs[i].text[0] != '\0');
+    }
+    if (n_names < 2) {
+        return MSC_FAIL(MSC_E_INVALID, "'%s' needs the attributes domain and op", j->name.text);
+    }
+    struct rule_lone lone = {.match = w->match};
+    enum msc_status status = msc_rule__build_body(&lone);
+    w->body = lone.builder.graph;
+    status = status == MSC_OK ? build_replacement(w) : status;
+    msc_rule__finish_lone(&lone);
+    return status;
+}
+
 enum msc_status msc_rule__replace(bool *done, struct msc_graph *g, const struct rule_match *m) {
     struct rewrite w = {.match = m, .builder.graph = g};
-    *done = !m->rule->holds;
-    enum msc_status status = m->rule->holds ? hold_match(done, &w) : build_replacement(&w);
+    const struct rule *rule = m->rule;
+    bool is_marked = rule->holds && rule->replace.items[0].op == MSC_OP_EXTERNAL;
+    *done = !rule->holds || is_marked;
+    enum msc_status status = is_marked     ? mark_match(&w)
+                             : rule->holds ? hold_match(done, &w)
+                                           : build_replacement(&w);
     msc_builder_finish(&w.builder);
     return status;
 }

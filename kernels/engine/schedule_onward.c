@@ -12,6 +12,9 @@ enum msc_status msc_schedule__list_ends(struct msc_scheduled_plan *p,
     const struct msc_plan *plan = p->plan;
     for (int32_t i = 0; i < plan->n_live_out; i++) {
         int32_t slot = i < plan->n_wanted ? plan->live_out_slots[i] : MSC_NO_ID;
+        if (plan->live_out[i] == MSC_NO_ID) {
+            continue; // a constant of the plan
+        }
         struct msc_value_number number = p->numbering.values[plan->live_out[i]];
         const struct msc_edit *edit = trial->edits && slot != MSC_NO_ID ? trial->edits[slot] : NULL;
         MSC_TRY(

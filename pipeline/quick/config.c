@@ -98,6 +98,7 @@ static enum msc_status add_env(cJSON *entry, const struct msc_quick_options *o,
     MSC_TRY(msc_quick__tries_dynamic(o, effort) ? add_dynamic(choices) : MSC_OK);
     MSC_TRY(effort->moments ? msc_json_add(env, "moments", cJSON_Parse(effort->moments)) : MSC_OK);
     MSC_TRY(o->sites ? msc_json_add_text(env, "sites", o->sites) : MSC_OK);
+    MSC_TRY(o->loss ? msc_json_add_text(env, "loss", o->loss) : MSC_OK);
     MSC_TRY(o->has_accuracy_drop ? add_bound(env, o->accuracy_drop) : MSC_OK);
     MSC_TRY(add_names(env, "loss_tensors", &o->loss_tensors, "--loss-tensors"));
     MSC_TRY(add_names(env, "outputs", &o->outputs, "--outputs"));
@@ -132,6 +133,8 @@ static enum msc_status add_dataset(cJSON *config, const struct msc_quick_options
     MSC_TRY(msc_json_add_text(dataset, "inputs", o->inputs));
     MSC_TRY(o->labels ? msc_json_add_text(dataset, "labels", o->labels) : MSC_OK);
     MSC_TRY(o->batch > 0 ? msc_json_add_number(dataset, "batch", (double)o->batch) : MSC_OK);
+    MSC_TRY(o->sequence > 0 ? msc_json_add_number(dataset, "sequence", (double)o->sequence)
+                            : MSC_OK);
     return msc_json_add_number(dataset, "validation", HELD_BACK);
 }
 
@@ -182,6 +185,29 @@ enum msc_status msc_quick__make_config(struct msc_config **out,
     MSC_TRY(msc_config_create(out, json, "quantize", ".", MSC_CONFIG_CODE_ALLOWED));
     (*out)->entries[0].place = options->model;
     return MSC_OK;
+}
+
+// ---- The loss ---------------------------------------------------------------------------------
+
+// The first output if it is scores for each token: "logits" of three axes. NULL: it is not.
+static const char *find_token_scores(const struct msc_graph *g) {
+    const struct msc_tensor *t =
+        msc_graph_n_outputs(g) > 0 ? msc_graph_tensor(g, msc_graph_output(g, 0)) : NULL;
+    bool is_logits = t && t->n_dims == 3 && strstr(msc_tensor_label(t), "logits") != NULL;
+    return is_logits ? t->name : NULL;
+}
+
+enum msc_status msc_quick__choose_loss(const struct msc_quick *q) {
+    const struct msc_quick_options *o = q->options;
+    const char *scores = find_token_scores(q->setup->model->graph);
+    cJSON *env = q->setup->config->entries[0].env;
+    if (!scores || o->loss || o->loss_tensors.n > 0 || o->outputs.n > 0) {
+        return MSC_OK;
+    }
+    cJSON_DeleteItemFromObjectCaseSensitive(env, "loss");
+    cJSON_DeleteItemFromObjectCaseSensitive(env, "loss_tensors");
+    MSC_TRY(msc_json_add_text(env, "loss", "kl"));
+    return msc_json_add(env, "loss_tensors", cJSON_CreateStringArray(&scores, 1));
 }
 
 // ---- Names in the model -----------------------------------------------------------------------

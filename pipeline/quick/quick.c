@@ -30,7 +30,9 @@ static enum msc_status claim_output(const struct msc_quick *q) {
     enum msc_status status = MSC_OK;
     MSC_TRY_OUT(msc_output_read_model(&files, q->options->model));
     MSC_TRY_OUT(msc_file_set_read(&files, "the inputs", q->options->inputs));
-    MSC_TRY_OUT(msc_file_set_read(&files, "the labels", q->options->labels));
+    if (!msc_labels_are_next(q->options->labels)) {
+        MSC_TRY_OUT(msc_file_set_read(&files, "the labels", q->options->labels));
+    }
     MSC_TRY_OUT(msc_output_claim(&files, MSC_OUTPUT_MODEL, "--output", q->options->output));
     MSC_TRY_OUT(msc_output_claim(&files, MSC_OUTPUT_STRATEGY, "--save-strategy",
                                  q->options->save_strategy));
@@ -284,6 +286,7 @@ static enum msc_status run_quick(cJSON *report, struct msc_quick *q) {
     MSC_TRY(claim_output(q));
     MSC_TRY(msc_setup_load(q->setup, MSC_SETUP_LOOK));
     MSC_TRY(msc_quick__check_names(q));
+    MSC_TRY(msc_quick__choose_loss(q));
     msc_quick__tell(q, MSC_QUICK_PREPARE, 0, 0);
     MSC_TRY(msc_session_open(&q->session, q->setup, q->setup->first, MSC_SETUP_LOOK));
     if (msc_quick__tries_dynamic(q->options, q->effort)) {

@@ -129,6 +129,9 @@ enum msc_status msc_quick__make_config(struct msc_config **out,
                                        const struct msc_quick_options *options,
                                        const struct msc_quick_effort *effort);
 enum msc_status msc_quick__check_names(const struct msc_quick *q);
+// config.c: if the options name neither a loss nor tensors, and the model's first output is scores
+// of tokens, sets the loss `kl` of this output.
+enum msc_status msc_quick__choose_loss(const struct msc_quick *q);
 // config.c: true if the configuration has a choice of dynamic activations, after those of the
 // effort: the effort tries them and the target takes them.
 bool msc_quick__tries_dynamic(const struct msc_quick_options *options,

@@ -8,7 +8,7 @@ from __future__ import annotations
 import keyword
 import re
 from dataclasses import replace
-from typing import Any, Collection, Protocol
+from typing import Any, Collection, Protocol, Sequence
 
 from mscgym.graph import Graph, GraphError, Joint, Tensor
 
@@ -136,16 +136,16 @@ class Emit:
                           f"{self.writer.language}: {what}")
 
 
-def without_bodies(joints: list[Joint]) -> list[Joint]:
-    """The joints, with those that a fused joint replaces in place of the fused joint."""
+def without_bodies(joints: list[Joint], optypes: Sequence[str] = ("msc.attention", "msc.external")) -> list[Joint]:
+    """The joints, with those of its body in place of each joint of the types `optypes` that has a body."""
     result: list[Joint] = []
     for joint in joints:
-        if joint.optype != "msc.attention":
+        if joint.optype not in optypes or not joint.graphs:
             result.append(joint)
             continue
         body = Graph.from_json(joint.graphs[0], joint.name)
         renamed = dict(zip(body.inputs, joint.inputs)) | {body.outputs[0]: joint.outputs[0].name}
-        for inner in without_bodies(body.joints):
+        for inner in without_bodies(body.joints, optypes):
             if inner.optype != "input":
                 inner.inputs = [renamed.get(name, name) for name in inner.inputs]
                 for tensor in inner.outputs:
@@ -154,6 +154,8 @@ def without_bodies(joints: list[Joint]) -> list[Joint]:
     return result
 
 
-def without_fused(graph: Graph) -> Graph:
-    """The graph without fused joints. Its table of arrays is a copy, so that edits may replace weights."""
-    return replace(graph, joints=without_bodies(graph.joints), arrays=dict(graph.arrays))
+def without_fused(graph: Graph, keeps_marked: bool = False) -> Graph:
+    """The graph without fused joints, and without external joints that have a body unless `keeps_marked` is true. Its
+    table of arrays is a copy, so that edits may replace weights."""
+    optypes = ["msc.attention"] if keeps_marked else ["msc.attention", "msc.external"]
+    return replace(graph, joints=without_bodies(graph.joints, optypes), arrays=dict(graph.arrays))

@@ -3,8 +3,8 @@
 agents/chance.h and agents/near_model.h.
 
 There are three tasks of four, three and two choices. Of POINTS, those with WORKS 1 were measured,
-with VALUES. The rates and the noise come from the same coordinate ascent on the grid; everything
-else from dense matrices.
+with VALUES. The rates, the noise and the share of the sum come from the same coordinate ascent on
+the grid; everything else from dense matrices.
 """
 import itertools
 
@@ -16,6 +16,7 @@ POINTS = np.array([[0, 0, 0], [1, 0, 0], [2, 1, 0], [3, 2, 1], [1, 2, 1], [2, 2,
 WORKS = np.array([0, 0, 1, 1, 1, 1, 0, 1, 1, 1])
 VALUES = np.array([0, 0, 2.5, 1.25, 3.0, 1.5, 0, 4.0, 3.5, 2.0])
 RATES, NOISES = (0.03, 0.1, 0.3, 1.0, 3.0), (0.001, 0.01, 0.1)
+SHARES = (0.0, 0.25, 0.5, 0.75, 0.9)
 ASKED = [(0, 1, 1), (1, 0, 1), (2, 2, 1), (3, 0, 0)]
 
 
@@ -23,34 +24,45 @@ def distance(task, a, b):
     return 0 if a == b else 0.5 + 0.5 * abs(int(a) - int(b)) / (COUNTS[task] - 1)
 
 
+def causes(x):
+    """The causes that may break a point: its choices, and the pairs of them."""
+    alone = list(enumerate(int(c) for c in x))
+    return alone + list(itertools.combinations(alone, 2))
+
+
 def breaks():
-    b = [np.full(n, 0.1) for n in COUNTS]
+    """The probability of each cause."""
+    prior = {c: 0.02 if isinstance(c[0], tuple) else 0.1
+             for x in itertools.product(*map(range, COUNTS)) for c in causes(x)}
+    b = dict(prior)
     for _ in range(12):
-        blame, count = [np.zeros(n) for n in COUNTS], [np.zeros(n) for n in COUNTS]
+        blame, count = dict.fromkeys(b, 0.0), dict.fromkeys(b, 0)
         for x, works in zip(POINTS, WORKS):
-            fails = 1 - np.prod([1 - b[t][c] for t, c in enumerate(x)])
-            for t, c in enumerate(x):
-                count[t][c] += 1
-                blame[t][c] += 0 if works else b[t][c] / fails
-        b = [(0.1 + blame[t]) / (1 + count[t]) for t in range(len(COUNTS))]
+            fails = 1 - np.prod([1 - b[c] for c in causes(x)])
+            for c in causes(x):
+                count[c] += 1
+                blame[c] += 0 if works else b[c] / fails
+        b = {c: (prior[c] + blame[c]) / (1 + count[c]) for c in b}
     return b
 
 
 def chance(x):
     weights = np.array([np.exp(-2 * sum(distance(t, a, c) for t, (a, c) in enumerate(zip(x, z))))
                         for z in POINTS])
-    own = np.prod([1 - row[c] for row, c in zip(breaks(), x)])
+    b = breaks()
+    own = np.prod([1 - b[c] for c in causes(x)])
     return (0.6 * own + weights @ WORKS) / (0.6 + weights.sum())
 
 
-def correlations(xs, zs, rates):
-    return np.array([[np.exp(-sum(r * distance(t, x[t], z[t]) for t, r in enumerate(rates)))
-                      for z in zs] for x in xs])
+def correlations(xs, zs, rates, summed):
+    far = np.array([[sum(r * distance(t, x[t], z[t]) for t, r in enumerate(rates)) for z in zs]
+                    for x in xs])
+    return (1 - summed) * np.exp(-far) + summed * (1 - far / sum(rates))
 
 
-def fitted(rates, noise):
+def fitted(rates, noise, summed):
     points, y = POINTS[WORKS == 1], np.log(VALUES[WORKS == 1])
-    k = correlations(points, points, rates) + noise * np.eye(len(y))
+    k = correlations(points, points, rates, summed) + noise * np.eye(len(y))
     inverse, ones = np.linalg.inv(k), np.ones(len(y))
     mean = ones @ inverse @ y / (ones @ inverse @ ones)
     variance = (y - mean) @ inverse @ (y - mean) / len(y)
@@ -59,21 +71,25 @@ def fitted(rates, noise):
 
 
 def main():
-    print("breaks", *(f"{v:.12g}" for row in breaks() for v in row), sep=", ")
+    print("breaks", *(f"{breaks()[t, c]:.12g}" for t, n in enumerate(COUNTS) for c in range(n)),
+          sep=", ")
     print("chances", *(f"{chance(x):.12g}" for x in ASKED), sep=", ")
-    rates, noise = [1.0, 1.0, 1.0], 0.01
-    best = fitted(rates, noise)[0]
+    rates, noise, summed = [1.0, 1.0, 1.0], 0.01, 0.5
+    best = fitted(rates, noise, summed)[0]
     for t, r in itertools.product(range(3), RATES):
         tried = [r if i == t else v for i, v in enumerate(rates)]
-        if fitted(tried, noise)[0] > best:
-            best, rates = fitted(tried, noise)[0], tried
+        if fitted(tried, noise, summed)[0] > best:
+            best, rates = fitted(tried, noise, summed)[0], tried
     for n in NOISES:
-        if fitted(rates, n)[0] > best:
-            best, noise = fitted(rates, n)[0], n
-    _, points, y, inverse, mean, variance = fitted(rates, noise)
-    print("rates", rates, "noise", noise, f"mean {mean:.12g} variance {variance:.12g}")
+        if fitted(rates, n, summed)[0] > best:
+            best, noise = fitted(rates, n, summed)[0], n
+    for share in SHARES:
+        if fitted(rates, noise, share)[0] > best:
+            best, summed = fitted(rates, noise, share)[0], share
+    _, points, y, inverse, mean, variance = fitted(rates, noise, summed)
+    print("rates", rates, "noise", noise, "summed", summed, f"mean {mean:.12g} variance {variance:.12g}")
     for x in ASKED:
-        row = correlations([x], points, rates)[0]
+        row = correlations([x], points, rates, summed)[0]
         print(f"    {{{mean + row @ inverse @ (y - mean):.12g}, {1 - row @ inverse @ row:.12g}}},")
 
 

@@ -16,6 +16,7 @@ struct fixture {
     struct msc_space space;
     struct msc_goal goal;
     struct msc_task tasks[TASKS];
+    const char *feature_names[2];
     struct msc_cost cost;
     struct msc_cost_term terms[TASKS];
     struct msc_cost_factor factors[TASKS];
@@ -24,11 +25,11 @@ struct fixture {
     struct msc_feature_prior prior;
 };
 
-static void open_fixture(struct fixture *f, bool has_features) {
+// `first` and `second` name the two features of choices.
+static void open_fixture_of(struct fixture *f, const char *first, const char *second, double sign) {
     static const uint32_t order[CHOICES] = {0, 1, 2};
     static const char *const labels[CHOICES] = {"8", "4", "2"}, *const names[TASKS] = {"a", "b",
                                                                                        "c", "d"};
-    static const char *const feature_names[] = {"output_error", "other"};
     static const struct msc_metric metrics[] = {{.name = "loss"},
                                                 {.name = "size", .is_exact = true}};
     static const double sizes[CHOICES] = {8, 4, 2};
@@ -37,6 +38,8 @@ static void open_fixture(struct fixture *f, bool has_features) {
                                                         {0, 0, 4, NAN, 32, NAN},
                                                         {0, 0, 0.5, 1.75, 16, 1.5}};
     memset(f, 0, sizeof *f);
+    f->feature_names[0] = first;
+    f->feature_names[1] = second;
     for (uint32_t t = 0; t < TASKS; t++) {
         f->tasks[t] = (struct msc_task){.name = names[t],
                                         .n_choices = CHOICES,
@@ -50,8 +53,8 @@ static void open_fixture(struct fixture *f, bool has_features) {
     f->cost = (struct msc_cost){.metric = "size", .n_terms = TASKS, .terms = f->terms};
     f->space = (struct msc_space){.n_tasks = TASKS,
                                   .tasks = f->tasks,
-                                  .n_choice_features = has_features ? 2 : 0,
-                                  .choice_feature_names = feature_names,
+                                  .n_choice_features = first ? 2 : 0,
+                                  .choice_feature_names = f->feature_names,
                                   .n_metrics = 2,
                                   .metrics = metrics,
                                   .n_costs = 1,
@@ -61,7 +64,12 @@ static void open_fixture(struct fixture *f, bool has_features) {
     assert_ok(msc_space_check(&f->space));
     assert_ok(msc_exact_bounds_init(&f->bounds, &f->arena, &f->space, &f->goal));
     assert_ok(msc_sensitivity_init(&f->sensitivity, &f->arena, &f->bounds));
-    assert_ok(msc_feature_prior_init(&f->prior, &f->arena, &f->bounds, f->sensitivity.n_positions));
+    assert_ok(msc_feature_prior_init(&f->prior, &f->arena, &f->bounds, f->sensitivity.n_positions,
+                                     "loss", sign));
+}
+
+static void open_fixture(struct fixture *f, bool has_features) {
+    open_fixture_of(f, has_features ? "output_error" : NULL, "other", 1.0);
 }
 
 static void tell(struct fixture *f, const uint32_t choices[TASKS], double loss) {
@@ -78,8 +86,11 @@ static void tell_results(struct fixture *f) {
     assert_true(msc_sensitivity_guess(&f->sensitivity));
 }
 
+// The guess of the first task's second choice from all features.
+#define GUESS_OF_FIRST 0.55575956481
+
 static void test_agents_feature_prior__guesses(void **state) {
-    static const double expected[TASKS][CHOICES] = {{0, 0.55575956481, 1},
+    static const double expected[TASKS][CHOICES] = {{0, GUESS_OF_FIRST, 1},
                                                     {0, 0.444867830696, 3},
                                                     {0, 0.25, 1},
                                                     {0, 0.21820955787, 1.1509340443}};
@@ -104,6 +115,37 @@ static void test_agents_feature_prior__no_features(void **state) {
     memcpy(before, f.sensitivity.guesses, sizeof before);
     msc_feature_prior_improve(&f.prior, &f.sensitivity);
     assert_memory_equal(before, f.sensitivity.guesses, sizeof before);
+    msc_arena_finish(&f.arena);
+}
+
+// If the space gives the metric of each choice, guesses are its differences from the most expensive
+// choice's; losses that were measured stay.
+static void test_agents_feature_prior__given(void **state) {
+    static const double expected[TASKS][CHOICES] = {
+        {0, 1, 1}, {0, 2, 3}, {0, 0.25, 32}, {0, 0.5, 16}};
+    struct fixture f;
+    (void)state;
+    for (int sign = -1; sign <= 1; sign += 2) {
+        open_fixture_of(&f, "loss", "other", sign);
+        tell_results(&f);
+        msc_feature_prior_improve(&f.prior, &f.sensitivity);
+        for (size_t e = 0; e < TASKS * CHOICES; e++) {
+            bool is_measured = e == 2 || e == 5 || e == 7;
+            double here = expected[e / CHOICES][e % CHOICES];
+            assert_true(f.sensitivity.guesses[e] == (is_measured ? here : sign * here));
+        }
+        msc_arena_finish(&f.arena);
+    }
+}
+
+// A metric that is unknown for a choice is a feature like others.
+static void test_agents_feature_prior__given_in_part(void **state) {
+    struct fixture f;
+    (void)state;
+    open_fixture_of(&f, "output_error", "loss", 1.0);
+    tell_results(&f);
+    msc_feature_prior_improve(&f.prior, &f.sensitivity);
+    assert_true(fabs(f.sensitivity.guesses[1] - GUESS_OF_FIRST) < 1e-9);
     msc_arena_finish(&f.arena);
 }
 
@@ -151,6 +193,8 @@ int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_agents_feature_prior__guesses),
         cmocka_unit_test(test_agents_feature_prior__no_features),
+        cmocka_unit_test(test_agents_feature_prior__given),
+        cmocka_unit_test(test_agents_feature_prior__given_in_part),
         cmocka_unit_test(test_agents_feature_prior__failed_choice),
         cmocka_unit_test(test_agents_feature_prior__link),
     };

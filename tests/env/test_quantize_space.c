@@ -113,7 +113,8 @@ static const double *features_of(const struct bench *b, size_t task, uint32_t ch
 }
 
 static void test_env_quantize_space__features_of_choices(void **state) {
-    static const char *const names[] = {"bits", "group_size", "size_bytes", "weight_error"};
+    static const char *const names[] = {"bits", "group_size", "size_bytes", "weight_error",
+                                        "distill_loss"};
     struct bench b;
     (void)state;
     open_bench(&b,
@@ -123,8 +124,8 @@ static void test_env_quantize_space__features_of_choices(void **state) {
     assert_ok(build(&b));
     const struct msc_space *s = &b.space.space;
     assert_ok(msc_space_check(s));
-    assert_int_equal(s->n_choice_features, 4);
-    for (size_t i = 0; i < 4; i++) {
+    assert_int_equal(s->n_choice_features, 5);
+    for (size_t i = 0; i < 5; i++) {
         assert_string_equal(s->choice_feature_names[i], names[i]);
     }
     static const double bits[] = {8, 4, 4, 16, 32}, groups[] = {0, 0, 32, 0, 0};

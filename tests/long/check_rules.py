@@ -16,6 +16,7 @@ import tempfile
 try:
     import numpy
     import onnx
+    import onnx.inliner
     import onnxruntime
     from onnx import TensorProto, helper, numpy_helper
 except ImportError as error:
@@ -215,6 +216,43 @@ def check_wrong(mscgym):
     return "" if numpy.abs(expected - example["replace.y"]).max() > 1e-3 else "the example shows nothing"
 
 
+LIBRARY = """
+rule conv_relu {
+  match {
+    ID c IN: x,w OPTYPE: nn.conv2d
+    ID y IN: c OPTYPE: nn.relu
+  }
+  replace holding { ID y IN: x,w OPTYPE: msc.external ATTRS: domain=library op=ConvRelu attr_fast="int 1" }
+}
+"""
+
+
+def check_library(mscgym, random):
+    """Two calls with equal bodies share a function, the third has an overload; ONNX Runtime computes the functions."""
+    m = Model(["N", 4, 9, 9])
+    value = "x0"
+    for strides in ([1, 1], [1, 1], [2, 2]):
+        weight = m.constant(random.normal(size=(4, 4, 3, 3)).astype("float32") / 6)
+        value = m.op("Relu", m.op("Conv", value, weight, strides=strides, pads=[1, 1, 1, 1]))
+    model = m.done(m.op("Neg", value))
+    with open("library.msc", "w") as file:
+        file.write(LIBRARY)
+    done = rewrite(mscgym, model, "library.msc", "-o", "library.onnx")
+    if done.returncode:
+        return done.stderr.strip()
+    marked = onnx.load("library.onnx")
+    onnx.checker.check_model(marked, full_check=True)
+    found = [(node.domain, node.op_type, node.overload, node.attribute[0].i) for node in marked.graph.node[:-1]]
+    if found != [("library", "ConvRelu", overload, 1) for overload in ("", "", "1")] or len(marked.functions) != 2:
+        return f"calls {found}, {len(marked.functions)} functions"
+    feeds = draw(model, random)
+    expected, = compute(model, feeds)
+    largest = max(float(numpy.abs(compute(form, feeds)[0] - expected).max())
+                  for form in ("library.onnx", onnx.inliner.inline_local_functions(marked)))
+    print(f"library: {found}, largest difference {largest:.1e}")
+    return "" if largest <= 1e-5 else f"outputs differ by {largest}"
+
+
 def main():
     if len(sys.argv) != 2:
         sys.exit(__doc__)
@@ -230,6 +268,9 @@ def main():
         why = check_wrong(mscgym)
         failed += bool(why)
         print(why or "wrong rule: ok")
+        why = check_library(mscgym, random)
+        failed += bool(why)
+        print(why or "library: ok")
         os.chdir("/")
     print(f"{len(MODELS)} rules, {failed} failures")
     return failed > 0

@@ -29,6 +29,7 @@ sys.path.insert(0, str(ROOT / "python"))
 from mscgym.graph import Graph, GraphError  # noqa: E402
 from mscgym.tvm import UnsupportedRelax, from_relax, to_relax  # noqa: E402
 from mscgym.tvm.module import const, run, symbol, tensor  # noqa: E402
+from mscgym.safetensors import write_safetensors  # noqa: E402
 from mscgym.tvm.versions import tirx, topi  # noqa: E402
 
 PROGRAM = os.path.abspath(sys.argv.pop(1)) if len(sys.argv) > 1 else ""
@@ -86,7 +87,9 @@ def layers(x, y, b):
         op.nn.max_pool2d(x, [3, 2], [2, 2], [1, 0, 1, 0], ceil_mode=True),
         op.nn.avg_pool2d(x, [3, 3], [2, 2], [1, 1, 1, 1], count_include_pad=True),
         op.nn.avg_pool2d(x, [3, 3], [2, 2], [1, 1, 1, 1]), op.nn.adaptive_avg_pool2d(x, [1, 1]),
-        op.nn.adaptive_avg_pool2d(x, [4, 2]), op.nn.max_pool1d(op.reshape(x, [2, 3, 64]), 3, 2),
+        op.nn.adaptive_avg_pool2d(x, [4, 2]),
+        op.nn.adaptive_avg_pool2d(x, [3, 8]), op.nn.adaptive_avg_pool2d(x, [11, 5]),
+        op.nn.adaptive_avg_pool1d(op.reshape(x, [2, 3, 64]), 7), op.nn.max_pool1d(op.reshape(x, [2, 3, 64]), 3, 2),
         op.image.resize2d(x, [16, 12]), op.image.resize2d(x, [5, 13], coordinate_transformation_mode="align_corners"),
         op.image.resize2d(x, [16, 16], method="nearest_neighbor", coordinate_transformation_mode="asymmetric",
                           rounding_method="floor"),
@@ -353,6 +356,28 @@ class TvmTest(unittest.TestCase):
         kinds = [[joint.optype for joint in g.joints if joint.optype != "constant"] for g in (small, again)]
         self.assertEqual(kinds[0].count("quantize"), kinds[1].count("quantize"))
         self.near(self.run_graph(again, [data[:4]]), [found], "a", 1e-2)
+
+    def test_library(self):
+        """The body of an external joint becomes a function that TVM's passes give to a code generator."""
+        data, weight = values(2, 4), values(4, 3)
+        (self.folder / "net.msc").write_text("""main <OUTPUTS: y>
+            ID a OUT: a<N,4|float32> OPTYPE: input
+            ID m IN: a WEIGHTS: weight: w<3,4|float32|OI> OPTYPE: msc.linear
+            ID r IN: m OPTYPE: nn.relu
+            ID y IN: r OPTYPE: negative""")
+        write_safetensors(str(self.folder / "net.safetensors"), {"w": [weight.T.copy()]})
+        (self.folder / "rules.msc").write_text("""rule linear_relu {
+            match { ID m IN: x,w OPTYPE: msc.linear ID r IN: m OPTYPE: nn.relu }
+            replace holding { ID r IN: x,w OPTYPE: msc.external ATTRS: domain=library op=LinearRelu } }""")
+        self.mscgym("rewrite", "net.msc", "--rules", "rules.msc", "-o", "marked.json")
+        made = to_relax(Graph.load(self.folder / "marked.json"))
+        expected = [-numpy.maximum(data @ weight, 0)]
+        self.near(run(made, "main", [data]), expected, "y")
+        merged = relax.transform.MergeCompositeFunctions()(made)
+        self.assertEqual(["library"], [str(f.attrs["Codegen"]) for f in merged.functions.values()
+                                       if f.attrs and "Codegen" in f.attrs])
+        self.assertIn('"Composite": "library.LinearRelu"', merged.script(show_meta=False))
+        self.near(self.run_graph(from_relax(made), [data]), expected, "y")
 
     def test_document(self):
         """The examples of docs/tvm.md run one after the other."""

@@ -20,8 +20,9 @@ saturate, pairs of choices with features, points that fail (one or several objec
 Searches that compute more than trials are killed at random times, so that kills also hit their
 preparation and their final steps: choices that replace weights followed by the stage `distill`, all
 sites of onnxruntime, dynamic activations, channels, channels and single weights, channels and bits
-in one search, four searches in turn. All their files must equal the first ones byte by byte, and verify; also with 1, 2
-and 4 threads and with the least memory.
+in one search, four searches in turn, many tasks (which needs numpy and onnx). All their files must
+equal the first ones byte by byte, and verify; also with 1, 2 and 4 threads and with the least
+memory.
 
 The same, without threads and memory, for external agents and environments: programs (also in
 races), those of the Python package, Optuna's samplers if --optuna names a Python that has it, an
@@ -32,6 +33,7 @@ that is a program.
 same way. Prints a line for each check; exits with 1 if one fails.
 """
 import argparse
+import atexit
 import hashlib
 import itertools
 import json
@@ -166,6 +168,25 @@ def in_turn(trials):
     return config
 
 
+def of_many_tasks(trials):
+    """A chain of convolutions. Its space is so large that losses of single choices are measured first."""
+    import numpy
+    sys.path.append(os.path.join(HERE, "..", "..", "bench"))
+    from networks import chain
+    folder = tempfile.mkdtemp(prefix="kill_resume_chain_")
+    atexit.register(shutil.rmtree, folder)
+    model, inputs = (os.path.join(folder, name) for name in ("chain.onnx", "inputs.npy"))
+    shape = chain(model, length=30, channels=4, size=8)
+    numpy.save(inputs, numpy.random.default_rng(0).normal(size=(16, *shape)).astype(numpy.float32))
+    env = {"choices": [{"bits": 8}, {"bits": 6}, {"bits": 4}], "bounds": {"size_ratio": {"max": 0.3}}}
+    return {"model": model, "dataset": {"inputs": inputs, "batch": 4}, "quantize": {"gym": [
+        dict(entry_of("chain.jsonl", env, trials), agent={"type": "auto"})]}}
+
+
+OF_EXAMPLE = {"channels": of_channels, "weights": of_weights, "joint": of_both, "in turn": in_turn,
+              "many tasks": of_many_tasks}
+
+
 # Searches without a network: losses from tables of all points, with features and without, some of
 # which cannot be measured. Keys: the kind of loss, and the objectives beside it.
 N_TASKS, N_CHOICES = 6, 3
@@ -216,9 +237,6 @@ def of_table(name, trials):
         env["objectives"] = ["distill_loss", *more]
     entry = dict(entry_of("table.jsonl", env, trials), agent={"type": "auto"})
     return {"gym": [entry]}, {"table.json": json.dumps(table), "table.csv": "\n".join(rows) + "\n"}
-
-
-OF_EXAMPLE = {"channels": of_channels, "weights": of_weights, "joint": of_both, "in turn": in_turn}
 
 
 # Agents and environments that are no part of the product: programs and shared libraries.

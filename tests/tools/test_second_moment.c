@@ -420,6 +420,20 @@ static void test_tools_second_moment__most_of_column(void **state) {
     }
 }
 
+// Blocks of two columns and of one. The share of the first block is (2 (2 * 3 + 1 * 1) / n_rows) /
+// (2 * 1 * 1).
+static void test_tools_second_moment__shrinks(void **state) {
+    const struct msc_moment m = {.n_groups = 1, .n_columns = 3, .block_columns = 2, .n_rows = 10};
+    const struct msc_moment few = {.n_groups = 1, .n_columns = 3, .block_columns = 2, .n_rows = 4};
+    float h[5] = {2, 1, 1, 3, 5}, g[5] = {2, 1, 1, 3, 5};
+    (void)state;
+    msc_moment_shrink(h, &m);
+    assert_true(h[0] == 2 && h[3] == 3 && h[4] == 5);
+    assert_true(fabsf(h[1] - 0.3F) < 1e-6F && h[2] == h[1]);
+    msc_moment_shrink(g, &few); // a share above 1 counts as 1
+    assert_true(g[0] == 2 && g[1] == 0 && g[2] == 0 && g[3] == 3 && g[4] == 5);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_tools_second_moment__of_outputs),
@@ -428,6 +442,7 @@ int main(void) {
         cmocka_unit_test(test_tools_second_moment__memory),
         cmocka_unit_test(test_tools_second_moment__most_of_column),
         cmocka_unit_test(test_tools_second_moment__parts),
+        cmocka_unit_test(test_tools_second_moment__shrinks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -51,6 +51,7 @@ class Writer:
         self.weights: dict[str, tuple[str, Tensor]] = {}   # by name: the variable, and what it holds
         self.names: set[str] = set()
         self.lines: list[tuple[str, str]] = []
+        self.functions: list[tuple[str, list[str]]] = []   # of external joints with a body: name and lines
         self.prims = {prim["name"]: prim for prim in graph.prims}
         inputs = [tensor for tensor in self.tensors.values() if tensor.name in graph.inputs]
         self.symbols = {name: free_name(identifier(name, _RESERVED), self.names) for tensor in inputs
@@ -124,10 +125,13 @@ class Writer:
         self.texts.update({tensor.name: part for tensor, part in zip(joint.outputs, parts)})
         if joint.optype == "input":
             return
-        if joint.optype not in ROWS:
+        if joint.optype == "msc.external" and joint.graphs:
+            text = self.library(joint)
+        elif joint.optype in ROWS:
+            row, e = ROWS[joint.optype], Emit(self, joint, "")
+            text = row.format(*e.all()) if isinstance(row, str) else row(e)
+        else:
             raise GraphError(f"joint '{joint.name}' has the type {joint.optype}, which has no expression in Relax")
-        row, e = ROWS[joint.optype], Emit(self, joint, "")
-        text = row.format(*e.all()) if isinstance(row, str) else row(e)
         self.lines.append((name, f"bb.emit({text}, {name!r})"))
         self.lines += [(part, f"bb.emit({name}[{i}], {part!r})") for i, part in enumerate(parts) if n > 1]
 
@@ -139,38 +143,62 @@ class Writer:
         shape: Any = json.loads(form) if form else default_form(n)
         return _nested(shape if sorted(_leaves(shape)) == [*range(n)] else default_form(n), texts)
 
-    def write(self) -> str:
+    def function(self, name: str, attrs: str = "") -> tuple[list[str], list[str], list[str]]:
+        """The lines that make the variables of a function of this name, and those that make the function. The third
+        list has the names of its weights."""
         for joint in self.joints:
             self.add(joint)
         result = self.result()
         kept, read = [], set(re.findall(r"\w+", result))
-        for name, text in reversed(self.lines):
-            if name in read:
-                kept.append(f"{name} = {text}")
+        for variable, text in reversed(self.lines):
+            if variable in read:
+                kept.append(f"{variable} = {text}")
                 read.update(re.findall(r"\w+", text))
-        inputs = [(self.texts[name], self.tensors[name]) for name in self.graph.inputs]
-        weights = [(name, tensor) for name, tensor in self.weights.values() if name in read]
-        symbols = [f"{name} = symbol({label!r})" for label, name in self.symbols.items()]
-        variables = [f"{name} = tensor({label!r}, {self.lengths(item)}, {item.dtype!r})" for name, label, item in [
-            *[(name, item.alias or name, item) for name, item in inputs],
-            *[(name, item.name, item) for name, item in weights]]]
-        head, body = "\n".join([*symbols, *variables]), "\n".join([*kept, result, *variables])
-        helpers = ["bind", "dataflow", "main", "symbol" if symbols else "", "tensor",
-                   *[name for name in _HELPERS if re.search(rf"\b{name}\(", body)]]
-        lines = [f'"""{self.graph.name}: a Relax module that mscgym wrote from a graph.', "",
-                 "module() returns it with its weights as parameters, load() with its weights as constants. "
-                 "`python3 main.py`", "compiles it and compares it with recorded outputs.", '"""',
-                 "from pathlib import Path", "", "from tvm import relax", "from tvm.relax import op", "",
-                 f"from mscgym.tvm.module import {', '.join(sorted(filter(None, helpers)))}", "",
-                 "FOLDER = Path(__file__).resolve().parent", "", "", "def module():"]
-        lines += [f"    {line}" for line in head.split("\n")] if head else []
-        parameters = ", ".join([name for name, _ in inputs + weights])
-        lines += ["    bb = relax.BlockBuilder()", f"    with bb.function({self.graph.name!r}, [{parameters}]):",
-                  *[f"        {line}" for line in reversed(kept)], f"        bb.emit_func_output({result})",
-                  "    return dataflow(bb.finalize())", "", "", "def load():",
-                  f'    return bind(module(), {self.graph.name!r}, FOLDER / "weights.safetensors")', "", "",
-                  'if __name__ == "__main__":', f"    main(load(), {self.graph.name!r}, FOLDER)"]
-        return "\n".join(lines) + "\n"
+        inputs = [(self.texts[item], self.tensors[item]) for item in self.graph.inputs]
+        weights = [(variable, tensor) for variable, tensor in self.weights.values() if variable in read]
+        head = [f"{variable} = symbol({label!r})" for label, variable in self.symbols.items()]
+        head += [f"{variable} = tensor({label!r}, {self.lengths(item)}, {item.dtype!r})" for variable, label, item in [
+            *[(variable, item.alias or variable, item) for variable, item in inputs],
+            *[(variable, item.name, item) for variable, item in weights]]]
+        parameters = ", ".join([variable for variable, _ in inputs + weights])
+        lines = [f"with bb.function({name!r}, [{parameters}]{attrs}):", *[f"    {line}" for line in reversed(kept)],
+                 f"    bb.emit_func_output({result})"]
+        return head, lines, [tensor.name for _, tensor in weights]
+
+    def library(self, joint: Joint) -> str:
+        """A call of the function that an external joint's body becomes. Its attributes are those of TVM's
+        FuseOpsByPattern, so a backend can take it."""
+        body = Graph.from_json(joint.graphs[0], joint.name)
+        body.arrays = self.graph.arrays
+        inner = Writer(without_fused(body))
+        title = f"{joint.attrs['domain']}.{joint.attrs['op']}"
+        name = free_name(identifier(joint.attrs["op"], _RESERVED), self.names)
+        attrs = f", {{'Composite': {title!r}, 'Primitive': True}}, private=True"
+        head, lines, weights = inner.function(name, attrs)
+        self.functions.append((name, [f"def add_{name}(bb):", *[f"    {line}" for line in [
+            f'"""{title}."""', *head, *lines, f"return bb.get().get_global_var({name!r})"]]]))
+        held = {tensor.name: tensor for _, tensor in inner.weights.values()}
+        operands = [self.read(joint, item) for item in joint.inputs] + [self.weight(held[item]) for item in weights]
+        return f"relax.Call({name}, [{', '.join(operands)}])"
+
+    def write(self) -> str:
+        head, lines, _ = self.function(self.graph.name)
+        blocks = [block for _, block in self.functions]
+        blocks.append(["def module():", *[f"    {line}" for line in [
+            *head, "bb = relax.BlockBuilder()", *[f"{name} = add_{name}(bb)" for name, _ in self.functions], *lines,
+            "return dataflow(bb.finalize())"]]])
+        text = "\n\n\n".join("\n".join(block) for block in blocks)
+        helpers = ["bind", "dataflow", "main", "tensor",
+                   *[name for name in [*_HELPERS, "symbol"] if re.search(rf"\b{name}\(", text)]]
+        return "\n".join([
+            f'"""{self.graph.name}: a Relax module that mscgym wrote from a graph.', "",
+            "module() returns it with its weights as parameters, load() with its weights as constants. `python3 "
+            "main.py`", "compiles it and compares it with recorded outputs.", '"""',
+            "from pathlib import Path", "", "from tvm import relax", "from tvm.relax import op", "",
+            f"from mscgym.tvm.module import {', '.join(sorted(helpers))}", "",
+            "FOLDER = Path(__file__).resolve().parent", "", "", text, "", "", "def load():",
+            f'    return bind(module(), {self.graph.name!r}, FOLDER / "weights.safetensors")', "", "",
+            'if __name__ == "__main__":', f"    main(load(), {self.graph.name!r}, FOLDER)"]) + "\n"
 
 
 def _leaves(form: Any) -> list[int]:
@@ -186,7 +214,7 @@ def _nested(form: Any, texts: Sequence[str]) -> str:
 
 def source(graph: Graph) -> str:
     """The text of main.py. GraphError names a joint that has no expression in Relax."""
-    return Writer(without_fused(graph)).write()
+    return Writer(without_fused(graph, keeps_marked=True)).write()
 
 
 def to_relax(graph: Graph, folder: str | Path | None = None, *, weights: Mapping[str, Array] | None = None,

@@ -18,7 +18,7 @@ FORMS: dict[str, str] = {
     "attention": "permute_dims permute_dims matmul multiply (add )?nn.softmax permute_dims matmul permute_dims",
     "attention_bias": "permute_dims permute_dims matmul multiply add (add )?nn.softmax permute_dims matmul "
     "permute_dims",
-    **{f"adaptive_avg_pool{n}d": f"nn.avg_pool{n}d" for n in (1, 2, 3)}, "argmax": "reshape argmax",
+    **{f"adaptive_avg_pool{n}d": f"nn.avg_pool{n}d|matmul( matmul)?" for n in (1, 2, 3)}, "argmax": "reshape argmax",
     "argmin": "reshape argmin", "flatten": "reshape",
     "rms_norm": "multiply mean add sqrt divide multiply", "variance": "mean subtract multiply mean",
     "std": "mean subtract multiply mean sqrt", "stack": "(expand_dims )+concat", "grid_sample": "permute_dims "

@@ -171,12 +171,35 @@ def adaptive_pool(c: Call) -> Value:
         return c.joint("nn.global_avg_pool", [c.tensor(c[0])], {"layout": layout})
     if have == want:
         return c.joint("identity", [c.tensor(c[0])])
-    if any(not isinstance(length, int) or length % size for length, size in zip(have, want)):
-        raise c.unsupported(f"an output {want} that does not divide {have}")
+    if any(not isinstance(length, int) for length in have):
+        raise c.unsupported(f"windows of {have}, whose lengths depend on the input's")
+    if any(length % size for length, size in zip(have, want)):
+        return _uneven_pool(c, have, want)
     size = [length // part for length, part in zip(have, want)]
     return c.joint(f"nn.avg_pool{n}d", [c.tensor(c[0])],
                    {"pool_size": size, "strides": size, "padding": [0] * (2 * n), "layout": layout,
                     "out_layout": layout})
+
+
+def _means(length: int, size: int) -> Any:
+    """A matrix [size, length], by which a product is the means of `size` windows. Window i is from i * length / size,
+    rounded down, to (i + 1) * length / size, rounded up."""
+    matrix = np.zeros((size, length))
+    for i in range(size):
+        start, end = i * length // size, -(-(i + 1) * length // size)
+        matrix[i, start:end] = 1 / (end - start)
+    return matrix
+
+
+def _uneven_pool(c: Call, have: list[int], want: list[int]) -> Value:
+    """Windows of different sizes: products with matrices of means, along the last axis and the one before it."""
+    if len(have) > 2:
+        raise c.unsupported(f"an output {want} that does not divide {have}")
+    x, outer = c.tensor(c[0]), c.shape(c[0])[:-1]
+    matrices = [c.constant(_means(length, size).astype(c.out_dtype)) for length, size in zip(have[:-1], want)]
+    matrices.append(c.constant(_means(have[-1], want[-1]).T.astype(c.out_dtype)))
+    x = c.joint("matmul", [x, matrices[-1]], shape=[*outer, want[-1]], local="" if len(have) == 1 else "columns")
+    return x if len(have) == 1 else c.joint("matmul", [matrices[0], x])
 
 
 METHODS = {"linear": "linear", "nearest_neighbor": "nearest_neighbor", "cubic": "cubic"}

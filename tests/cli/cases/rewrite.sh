@@ -80,3 +80,46 @@ for passes in '"tanh.msc"' '[{}]' '[{"rule": "tanh.msc"}]' '[{"rules": "none.msc
     sed "s/\"verbose\"/\"workspace\": \"other\", \"verbose\"/; s/\[{\"rules\": \"tanh.msc\"}\]/$passes/" c.json >d.json
     try mscgym search d.json --quiet
 done
+echo "== a library's kernel"
+cat >net.msc <<END
+net <OUTPUTS: y>
+ID x OUT: x<N,2|float32> OPTYPE: input
+ID a IN: x,x OPTYPE: add
+ID b IN: a OPTYPE: nn.relu
+ID c IN: b,x OPTYPE: add
+ID d IN: c OPTYPE: nn.relu
+ID y IN: d OPTYPE: negative
+END
+cat >library.msc <<END
+rule add_relu {
+  match { ID s IN: p,q OPTYPE: add ID r IN: s OPTYPE: nn.relu }
+  replace holding { ID r IN: p,q OPTYPE: msc.external ATTRS: domain=lib op=AddRelu attr_fast="int 1" }
+}
+END
+python3 - <<END
+import struct
+head = "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 2), }"
+head += " " * (-(len(head) + 11) % 64) + "\n"
+data = b"\x93NUMPY\x01\x00" + struct.pack("<H", len(head)) + head.encode() + struct.pack("<4f", 1, -2, 0.5, 3)
+open("x.npy", "wb").write(data)
+END
+mscgym rewrite net.msc --rules library.msc -o marked.msc
+mscgym rewrite net.msc --rules library.msc -o marked.onnx --quiet
+cat marked.msc
+mscgym graph marked.msc -o again.msc && cmp marked.msc again.msc
+mscgym graph marked.msc -o form.json && mscgym graph form.json -o back.msc && cmp marked.msc back.msc
+for model in net.msc marked.msc form.json marked.onnx; do
+    mscgym run $model --input x=x.npy --output "o_$model" --repeat 0 >log || cat log
+    python3 -c "import sys, struct; print(struct.unpack('<4f', open(sys.argv[1], 'rb').read()[-16:]))" "o_$model/y.npy"
+done
+mkdir pieces && mscgym split marked.msc --by ops --op 'lib::*' -o pieces
+echo "== misuse of msc.external"
+match="match { ID s IN: p,q OPTYPE: add ID r IN: s OPTYPE: nn.relu }"
+for replace in "replace holding { ID r IN: p,q OPTYPE: msc.external ATTRS: op=AddRelu }" \
+    "replace { ID r IN: p,q OPTYPE: msc.external ATTRS: domain=lib op=AddRelu }" \
+    "replace holding { ID r IN: p OPTYPE: msc.external ATTRS: domain=lib op=AddRelu }" \
+    "replace holding { ID r IN: p,2 OPTYPE: msc.external ATTRS: domain=lib op=AddRelu }" \
+    "replace holding { ID r IN: p,q OPTYPE: msc.external ATTRS: domain=lib op=AddRelu fast=1 }"; do
+    echo "rule r { $match $replace }" >bad.msc
+    try mscgym rewrite net.msc --rules bad.msc
+done
