@@ -61,6 +61,11 @@ void msc_file_sync_folder(const char *path);
 bool msc_file_exists(const char *path);
 enum msc_status msc_file_make_folders(const char *path); // like mkdir -p; also syncs the folders
 enum msc_status msc_file_remove(const char *path);       // not an error if absent
+// Removes the folder `name` of the folder `parent` (a descriptor or AT_FDCWD) and everything in it, as
+// far as possible. Does not follow links.
+void msc_file_remove_tree(int parent, const char *name);
+// The bytes on the disk of everything in a folder, without following links; 0: no such folder.
+uint64_t msc_file_tree_bytes(const char *path);
 // Renames within one file system, replacing `to`. If `from` is absent, succeeds and keeps `to`.
 enum msc_status msc_file_rename(const char *from, const char *to);
 // Renames the file to the first free name of PATH.1, PATH.2, ...; *to is in the arena.

@@ -15,7 +15,6 @@
 #include <unistd.h>
 
 #define PREFIX "mscgym-run-" // the same as in mscgym-runtime
-#define MAX_DEPTH 64         // of nested folders
 
 static const char *find_place(void) {
     const char *place = getenv("TMPDIR");
@@ -27,40 +26,9 @@ static int open_folder(int parent, const char *name) {
     return openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 }
 
-// ---- Removing ---------------------------------------------------------------------------------
-
-// Removes everything in a folder. Takes ownership of the descriptor.
-static void empty_folder(int descriptor, int depth) {
-    DIR *list = fdopendir(descriptor);
-    if (!list) {
-        close(descriptor);
-        return;
-    }
-    for (const struct dirent *item; (item = readdir(list)) != NULL;) {
-        bool is_self = strcmp(item->d_name, ".") == 0 || strcmp(item->d_name, "..") == 0;
-        if (is_self || unlinkat(dirfd(list), item->d_name, 0) == 0) {
-            continue;
-        }
-        int inner = depth < MAX_DEPTH ? open_folder(dirfd(list), item->d_name) : -1;
-        if (inner >= 0) {
-            empty_folder(inner, depth + 1);
-            unlinkat(dirfd(list), item->d_name, AT_REMOVEDIR);
-        }
-    }
-    closedir(list);
-}
-
-static void remove_folder(int parent, const char *name) {
-    int descriptor = open_folder(parent, name);
-    if (descriptor >= 0) {
-        empty_folder(descriptor, 0);
-        unlinkat(parent, name, AT_REMOVEDIR);
-    }
-}
-
 void msc_scratch_remove(struct msc_scratch *scratch) {
     if (scratch->path) {
-        remove_folder(AT_FDCWD, scratch->path);
+        msc_file_remove_tree(AT_FDCWD, scratch->path);
         close(scratch->lock);
         scratch->path = NULL;
     }
@@ -76,7 +44,7 @@ static void remove_dead(int parent, const char *name) {
     }
     if (fstat(lock, &info) == 0 && info.st_uid == geteuid() &&
         flock(lock, LOCK_EX | LOCK_NB) == 0) {
-        remove_folder(parent, name);
+        msc_file_remove_tree(parent, name);
     }
     close(lock);
 }

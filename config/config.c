@@ -174,13 +174,16 @@ enum msc_status msc_config_create_stored(struct msc_config **out, struct cJSON *
     return create_config(out, json, path, folder, code, true);
 }
 
+enum msc_status msc_config_read_tree(cJSON **out, const char *path) {
+    bool is_yaml = msc_path_ends_in(path, ".yaml") || msc_path_ends_in(path, ".yml");
+    return msc_json_of_user(is_yaml ? msc_config__load_yaml(out, path) : msc_json_load(out, path));
+}
+
 enum msc_status msc_config_load(struct msc_config **out, const char *path,
                                 enum msc_config_code code) {
     struct msc_arena arena = {0};
     cJSON *json = NULL;
-    bool is_yaml = msc_path_ends_in(path, ".yaml") || msc_path_ends_in(path, ".yml");
-    enum msc_status status =
-        msc_json_of_user(is_yaml ? msc_config__load_yaml(&json, path) : msc_json_load(&json, path));
+    enum msc_status status = msc_config_read_tree(&json, path);
     if (status == MSC_E_INVALID && msc_path_ends_in(path, ".onnx")) {
         status = MSC_FAIL(MSC_E_INVALID,
                           "%s is a model: expected a configuration that names it, {\"model\": "

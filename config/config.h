@@ -111,6 +111,13 @@ enum msc_config_code {
                              // parts of trials, so it never starts that program
 };
 
+// A file or folder that the configuration names.
+struct msc_config_path {
+    const char *path;
+    bool is_output; // written: the workspace, or something in it
+    struct msc_config_path *next;
+};
+
 struct msc_config {
     struct msc_arena arena;
     struct cJSON *json; // the file's content
@@ -136,7 +143,8 @@ struct msc_config {
     double atol, rtol;      // tolerances of the baseline stage
     int64_t profile_repeat; // runs in the stage `profile`; 0: no such stage
     struct msc_config_stages stages;
-    size_t n_entries; // number of entries, which are in the order in which they run
+    struct msc_config_path *paths; // all paths that the keys name, except files of tables
+    size_t n_entries;              // number of entries, which are in the order in which they run
     struct msc_config_entry *entries;
 };
 
@@ -146,6 +154,15 @@ struct msc_config {
 // caller.
 enum msc_status msc_config_load(struct msc_config **out, const char *path,
                                 enum msc_config_code code);
+// Reads only the tree of a file; no key is checked, no other file is opened. *out is owned by the
+// caller.
+enum msc_status msc_config_read_tree(struct cJSON **out, const char *path);
+// For a configuration of someone who may not read and write whatever this process can.
+// MSC_E_INVALID: an input is outside of all `folders` or an output is outside of `workspace`, with
+// links resolved; the message names the path. All folders must exist.
+enum msc_status msc_config_check_inside(const struct msc_config *config,
+                                        const char *const folders[], size_t n,
+                                        const char *workspace);
 // Reads a tree and takes ownership of it, also on failure. Error messages begin with `path`.
 enum msc_status msc_config_create(struct msc_config **out, struct cJSON *json, const char *path,
                                   const char *folder, enum msc_config_code code);

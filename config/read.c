@@ -22,6 +22,15 @@ char *msc_config__text(struct msc_config *c, const char *format, ...) {
     return text;
 }
 
+static bool note_path(struct msc_config *c, const char *path, bool is_output) {
+    struct msc_config_path *noted = msc_arena_alloc(&c->arena, sizeof *noted);
+    if (noted) {
+        *noted = (struct msc_config_path){.path = path, .is_output = is_output, .next = c->paths};
+        c->paths = noted;
+    }
+    return noted != NULL;
+}
+
 bool msc_config__join(struct msc_config *c, const char **path, const char *folder) {
     const char *rest = *path;
     if (!rest) {
@@ -35,7 +44,7 @@ bool msc_config__join(struct msc_config *c, const char **path, const char *folde
     } else {
         *path = msc_path_join(&c->arena, strcmp(folder, ".") == 0 ? NULL : folder, rest);
     }
-    return *path != NULL;
+    return *path != NULL && note_path(c, *path, folder == c->workspace || path == &c->workspace);
 }
 
 enum msc_status msc_config__read(struct msc_config *c, const struct msc_param params[],

@@ -116,6 +116,11 @@ static enum msc_status read_rows_path(struct json_reader *r, const cJSON *root) 
         return MSC_OK;
     }
     MSC_TRY(msc_json_get_text(&text, root, "rows", TOP));
+    if (!msc_path_is_inside(text)) {
+        return MSC_FAIL(
+            MSC_E_FORMAT,
+            TOP ": \"rows\" is \"%s\", expected the path of a file in the table's folder", text);
+    }
     char *folder = msc_path_folder(r->arena, r->path);
     r->rows = folder ? msc_path_join(r->arena, folder, text) : NULL;
     return MSC_ALLOCATED(r->rows);

@@ -128,33 +128,33 @@ enum msc_status msc_page_write(struct msc_str *out, const struct cJSON *document
 
 // ---- The list of records ----------------------------------------------------------------------
 
-enum msc_status msc_page_write_list(struct msc_str *out, const struct cJSON *records,
-                                    const char *all) {
-    const char *const columns[] = {"record", "state", "trials", "best", "file", NULL};
-    static const char *const keys[] = {"state", "trials", "best", "path"};
-    const cJSON *record = NULL;
-    write_head(out, "Records", true);
+enum msc_status msc_page_write_list(struct msc_str *out, const struct msc_page_list *list) {
+    const cJSON *row = NULL;
+    write_head(out, list->title, true);
     write_top(out, true);
     msc_str_append(
-        out, "</div>\n<main id=\"main\">\n<article class=\"record\" id=\"list\"><header><h1>"
-             "Records</h1></header>\n<section class=\"part\">\n<h2>Running searches first</h2>\n");
-    msc_page__table(out, "Records", columns, "  nn ");
-    cJSON_ArrayForEach(record, records) {
+        out, "</div>\n<main id=\"main\">\n<article class=\"record\" id=\"list\"><header><h1>");
+    msc_html_text(out, list->title);
+    msc_str_append(out, "</h1></header>\n<section class=\"part\">\n<h2>");
+    msc_html_text(out, list->heading);
+    msc_str_append(out, "</h2>\n");
+    msc_page__table(out, list->title, list->columns, list->kinds);
+    cJSON_ArrayForEach(row, list->rows) {
         msc_page__row(out, NULL);
         msc_str_append(out, "<th scope=\"row\"><a href=\"");
-        msc_html_text(out, msc_page__text(record, "address"));
+        msc_html_text(out, msc_page__text(row, "address"));
         msc_str_append(out, "\">");
-        msc_html_name(out, msc_page__text(record, "name"));
+        msc_html_name(out, msc_page__text(row, "name"));
         msc_str_append(out, "</a></th>");
-        for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
-            msc_page__text_cell(out, msc_page__text(record, keys[i]), i == 1 || i == 2);
+        for (size_t i = 1; list->columns[i]; i++) {
+            msc_page__text_cell(out, msc_page__text(row, list->keys[i]), list->kinds[i] == 'n');
         }
         msc_str_append(out, "</tr>\n");
     }
     msc_page__end_table(out);
-    if (all) {
+    if (list->all) {
         msc_str_append(out, "<p><a href=\"");
-        msc_html_text(out, all);
+        msc_html_text(out, list->all);
         msc_str_append(out, "\">Side by side</a></p>\n");
     }
     msc_str_append(out, "</section></article>\n</main>\n");

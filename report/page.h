@@ -22,10 +22,17 @@ struct msc_page_options {
 // Appends the page for a document (report/document.h).
 enum msc_status msc_page_write(struct msc_str *out, const struct cJSON *document,
                                const struct msc_page_options *options);
-// Appends the page that lists records, for the server only. Each record is an object of strings:
-// `name`, `path`, `address`, `state`, `trials`, `best`. `all` is the address of the page that
-// compares all records, or NULL.
-enum msc_status msc_page_write_list(struct msc_str *out, const struct cJSON *records,
-                                    const char *all);
+
+// A list, for servers only.
+struct msc_page_list {
+    const char *title, *heading;
+    const char *const *columns; // headings, NULL-terminated; the first is that of the name
+    const char *const *keys;    // members of a row for the columns; the first is not used
+    const char *kinds;          // a letter for each column: 'n' a number, ' ' text
+    const struct cJSON *rows;   // objects of strings with `name`, `address` (its link) and the keys
+    const char *all;            // address of the page that compares all rows, or NULL
+};
+// Appends the page.
+enum msc_status msc_page_write_list(struct msc_str *out, const struct msc_page_list *list);
 
 #endif

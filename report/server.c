@@ -4,14 +4,13 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/str.h"
-#include "report/document.h"
+#include "report/http.h"
 #include "report/page.h"
-#include "report/patience.h"
+#include "report/page_cache.h"
 #include "report/workspace.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
-#include <microhttpd.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
@@ -24,20 +23,7 @@
 #define MOST_CONNECTIONS 256
 #define TIMEOUT_S 15
 #define HTTP_PORT 80 // a Host header may leave out this port
-// A page is made again only after a pause: at least LEAST_REST_S, and at least REST_TIMES as long
-// as it took to make the page.
-#define LEAST_REST_S 1.0
-#define REST_TIMES 20.0
 #define MOST_BESIDE 8
-
-// A page as it was last made.
-struct page {
-    char *key; // the page's address: an address in the list, "" or "all"
-    struct MHD_Response *response;
-    struct msc_workspace_stamp stamp; // of the files when the page was made
-    char failure[256];                // why the last attempt failed; "": it succeeded
-    double tried_s, rest_s;
-};
 
 struct msc_server {
     const char *const *paths;
@@ -50,74 +36,11 @@ struct msc_server {
     struct msc_patience patience;
     struct msc_patience_wait waits[MOST_CONNECTIONS];
     // Used only by the daemon's thread:
-    struct page *pages;
-    size_t n_pages, pages_capacity;
+    struct msc_page_cache pages;
     cJSON *list;
 };
 
-// ---- Answers ----------------------------------------------------------------------------------
-
-static struct MHD_Response *make_response(const char *text, size_t length, const char *type) {
-    static const char *const headers[][2] = {
-        {"Cache-Control", "no-store"},
-        {"X-Content-Type-Options", "nosniff"},
-        {"X-Frame-Options", "DENY"},
-        {"Referrer-Policy", "no-referrer"},
-        {"Cross-Origin-Resource-Policy", "same-origin"},
-        {"Cross-Origin-Opener-Policy", "same-origin"},
-    };
-    union { // `copied` is not written to
-        const char *read;
-        void *copied;
-    } bytes = {.read = text};
-    struct MHD_Response *response =
-        MHD_create_response_from_buffer(length, bytes.copied, MHD_RESPMEM_MUST_COPY);
-    for (size_t i = 0; response && i < sizeof headers / sizeof headers[0]; i++) {
-        MHD_add_response_header(response, headers[i][0], headers[i][1]);
-    }
-    if (response) {
-        MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, type);
-    }
-    return response;
-}
-
-static enum MHD_Result answer_text(struct MHD_Connection *connection, unsigned code,
-                                   const char *text) {
-    struct MHD_Response *response = make_response(text, strlen(text), "text/plain; charset=utf-8");
-    enum MHD_Result result = response ? MHD_queue_response(connection, code, response) : MHD_NO;
-    if (response) {
-        MHD_destroy_response(response);
-    }
-    return result;
-}
-
 // ---- Pages ------------------------------------------------------------------------------------
-
-static struct page *find_page(struct msc_server *s, const char *key) {
-    for (size_t i = 0; i < s->n_pages; i++) {
-        if (strcmp(s->pages[i].key, key) == 0) {
-            return &s->pages[i];
-        }
-    }
-    if (msc_grow(&s->pages, &s->pages_capacity, s->n_pages + 1, sizeof *s->pages) != MSC_OK) {
-        return NULL;
-    }
-    struct page *page = &s->pages[s->n_pages];
-    *page = (struct page){.key = msc_strdup(key)};
-    s->n_pages += page->key != NULL;
-    return page->key ? page : NULL;
-}
-
-static enum msc_status write_records(struct msc_str *out, const char *const paths[], size_t n,
-                                     const char *back) {
-    const struct msc_document_options o = {.paths = paths, .n = n};
-    cJSON *document = NULL;
-    MSC_TRY(msc_document_create(&document, &o));
-    enum msc_status status =
-        msc_page_write(out, document, &(struct msc_page_options){.is_live = true, .back = back});
-    cJSON_Delete(document);
-    return status;
-}
 
 static bool has_all(const struct msc_server *s) {
     return s->n > 1 && s->n <= MOST_BESIDE;
@@ -131,82 +54,29 @@ static enum msc_status refresh_list(struct msc_server *s) {
     return MSC_OK;
 }
 
-static enum msc_status make_page(struct page *page, const struct msc_server *s,
-                                 const char *const paths[], size_t n) {
-    struct msc_str text = {0};
-    struct MHD_Response *response = NULL;
-    enum msc_status status = n > 0 ? write_records(&text, paths, n, s->is_of_one ? NULL : "./")
-                                   : msc_page_write_list(&text, s->list, has_all(s) ? "all" : NULL);
-    if (status == MSC_OK) {
-        response = make_response(msc_str_text(&text), text.length, "text/html; charset=utf-8");
-        status = MSC_ALLOCATED(response);
-    }
-    if (status == MSC_OK && page->response) {
-        MHD_destroy_response(page->response);
-    }
-    page->response = status == MSC_OK ? response : page->response;
-    msc_str_finish(&text);
-    return status;
-}
-
-// A stamp of all files that a page is made from. It changes when any of the files changes.
-static struct msc_workspace_stamp stamp_of_files(const char *const paths[], size_t n) {
-    static const char *const beside[] = {"", ".result.json", ".rerank.json", ".distill.json"};
-    struct msc_workspace_stamp sum = {0};
-    struct msc_str path = {0};
-    for (size_t i = 0; i < n * (sizeof beside / sizeof beside[0]); i++) {
-        struct msc_workspace_stamp one = {0};
-        msc_str_clear(&path);
-        msc_str_append(&path, paths[i % n]);
-        msc_str_append(&path, beside[i / n]);
-        if (!path.failed && msc_workspace_stamp_of(&one, msc_str_text(&path))) {
-            sum.n_bytes += one.n_bytes;
-            sum.time_ns += one.time_ns;
-        }
-    }
-    msc_str_finish(&path);
-    return sum;
-}
-
-static bool is_as_made(const struct page *page, const struct msc_workspace_stamp *now) {
-    return page->response && page->failure[0] == '\0' && now->n_bytes == page->stamp.n_bytes &&
-           now->time_ns == page->stamp.time_ns;
-}
-
-// Makes a page again if its files have changed. The list page is made again each time.
-static void refresh_page(struct page *page, struct msc_server *s, const char *const paths[],
-                         size_t n) {
-    const struct msc_workspace_stamp now = stamp_of_files(paths, n);
-    double begin_s = msc_clock_seconds();
-    if (n > 0 && is_as_made(page, &now)) {
-        return;
-    }
-    enum msc_status status = n > 0 ? MSC_OK : refresh_list(s);
-    if (status == MSC_OK) {
-        status = make_page(page, s, paths, n);
-    }
-    page->failure[0] = '\0';
-    if (status != MSC_OK) {
-        snprintf(page->failure, sizeof page->failure, "%s\n", msc_status_message());
-    }
-    page->stamp = now;
-    page->tried_s = msc_clock_seconds();
-    page->rest_s = REST_TIMES * (page->tried_s - begin_s);
-    page->rest_s = page->rest_s > LEAST_REST_S ? page->rest_s : LEAST_REST_S;
+static enum msc_status write_list(struct msc_str *out, const struct msc_page_source *source) {
+    static const char *const columns[] = {"record", "state", "trials", "best", "file", NULL};
+    static const char *const keys[] = {"name", "state", "trials", "best", "path"};
+    struct msc_server *s = source->payload;
+    MSC_TRY(refresh_list(s));
+    return msc_page_write_list(out, &(struct msc_page_list){.title = "Records",
+                                                            .heading = "Running searches first",
+                                                            .columns = columns,
+                                                            .keys = keys,
+                                                            .kinds = "  nn ",
+                                                            .rows = s->list,
+                                                            .all = has_all(s) ? "all" : NULL});
 }
 
 static enum MHD_Result answer_page(struct msc_server *s, struct MHD_Connection *connection,
                                    const char *key, const char *const paths[], size_t n) {
-    struct page *page = find_page(s, key);
-    if (!page) {
-        return answer_text(connection, MHD_HTTP_INTERNAL_SERVER_ERROR, "out of memory");
-    }
-    if (msc_clock_seconds() - page->tried_s >= page->rest_s) {
-        refresh_page(page, s, paths, n);
-    }
-    return page->failure[0] == '\0'
-               ? MHD_queue_response(connection, MHD_HTTP_OK, page->response)
-               : answer_text(connection, MHD_HTTP_INTERNAL_SERVER_ERROR, page->failure);
+    const struct msc_page_source source = {.key = key,
+                                           .paths = paths,
+                                           .n = n,
+                                           .write = n > 0 ? msc_page_write_records : write_list,
+                                           .back = s->is_of_one ? NULL : "./",
+                                           .payload = s};
+    return msc_page_cache_answer(&s->pages, connection, &source);
 }
 
 static enum MHD_Result answer_address(struct msc_server *s, struct MHD_Connection *connection,
@@ -218,11 +88,12 @@ static enum MHD_Result answer_address(struct msc_server *s, struct MHD_Connectio
         return answer_page(s, connection, rest, s->paths, s->n);
     }
     if (!s->list && refresh_list(s) != MSC_OK) {
-        return answer_text(connection, MHD_HTTP_INTERNAL_SERVER_ERROR, msc_status_message());
+        return msc_http_answer(connection, MHD_HTTP_INTERNAL_SERVER_ERROR, msc_status_message(),
+                               MSC_HTTP_TEXT);
     }
     const char *path = msc_workspace_find(s->list, rest);
     return path ? answer_page(s, connection, rest, &path, 1)
-                : answer_text(connection, MHD_HTTP_NOT_FOUND, "not found\n");
+                : msc_http_answer(connection, MHD_HTTP_NOT_FOUND, "not found\n", MSC_HTTP_TEXT);
 }
 
 // ---- Access control --------------------------------------------------------------------------
@@ -279,31 +150,19 @@ static bool is_to_host(const struct msc_server *s, struct MHD_Connection *connec
     return hosts.n == 1 && hosts.n_good == 1;
 }
 
-// Keeps percent escapes as they are: valid addresses have none, so "%2e" and "%00" match nothing.
-static size_t keep_escapes(void *payload, struct MHD_Connection *connection, char *text) {
-    (void)payload;
-    (void)connection;
-    return strlen(text);
-}
-
 static enum MHD_Result answer_request(struct msc_server *s, struct MHD_Connection *connection,
                                       const char *url, const char *method) {
     if (!is_to_host(s, connection)) {
-        return answer_text(connection, MHD_HTTP_FORBIDDEN, "refused\n");
+        return msc_http_answer(connection, MHD_HTTP_FORBIDDEN, "refused\n", MSC_HTTP_TEXT);
     }
     if (!is_token(s, url)) {
-        return answer_text(connection, MHD_HTTP_NOT_FOUND, "not found\n");
+        return msc_http_answer(connection, MHD_HTTP_NOT_FOUND, "not found\n", MSC_HTTP_TEXT);
     }
     if (strcmp(method, MHD_HTTP_METHOD_GET) != 0 && strcmp(method, MHD_HTTP_METHOD_HEAD) != 0) {
-        return answer_text(connection, MHD_HTTP_METHOD_NOT_ALLOWED, "read-only\n");
+        return msc_http_answer(connection, MHD_HTTP_METHOD_NOT_ALLOWED, "read-only\n",
+                               MSC_HTTP_TEXT);
     }
     return answer_address(s, connection, url + sizeof s->token + 1);
-}
-
-static struct msc_patience_wait *wait_of(struct MHD_Connection *connection) {
-    const union MHD_ConnectionInfo *info =
-        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
-    return info ? info->socket_context : NULL;
 }
 
 static enum MHD_Result answer(void *payload, struct MHD_Connection *connection, const char *url,
@@ -316,31 +175,8 @@ static enum MHD_Result answer(void *payload, struct MHD_Connection *connection, 
     (void)of_request;
     enum MHD_Result result = answer_request(s, connection, url, method);
     // The time for making the page does not count towards the connection's time limit.
-    msc_patience_renew(&s->patience, wait_of(connection));
+    msc_http_renew(&s->patience, connection);
     return result;
-}
-
-// ---- Slow connections ------------------------------------------------------------------------
-
-static void note_connection(void *payload, struct MHD_Connection *connection, void **context,
-                            enum MHD_ConnectionNotificationCode code) {
-    struct msc_server *s = payload;
-    const union MHD_ConnectionInfo *info =
-        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
-    if (code == MHD_CONNECTION_NOTIFY_CLOSED) {
-        msc_patience_close(&s->patience, *context);
-        *context = NULL;
-    } else if (info) {
-        *context = msc_patience_open(&s->patience, info->connect_fd);
-    }
-}
-
-static void note_end_of_request(void *payload, struct MHD_Connection *connection, void **of_request,
-                                enum MHD_RequestTerminationCode code) {
-    struct msc_server *s = payload;
-    (void)of_request;
-    (void)code;
-    msc_patience_renew(&s->patience, wait_of(connection));
 }
 
 void msc_server_end_late(struct msc_server *server) {
@@ -367,8 +203,8 @@ static enum msc_status listen_at(struct msc_server *s, uint16_t port) {
         MHD_USE_AUTO_INTERNAL_THREAD, port, NULL, NULL, answer, s, MHD_OPTION_SOCK_ADDR,
         (const struct sockaddr *)&address, MHD_OPTION_CONNECTION_LIMIT, (unsigned)MOST_CONNECTIONS,
         MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)TIMEOUT_S, MHD_OPTION_NOTIFY_CONNECTION,
-        note_connection, s, MHD_OPTION_NOTIFY_COMPLETED, note_end_of_request, s,
-        MHD_OPTION_UNESCAPE_CALLBACK, keep_escapes, NULL, MHD_OPTION_END);
+        msc_http_note_connection, &s->patience, MHD_OPTION_NOTIFY_COMPLETED, msc_http_note_end,
+        &s->patience, MHD_OPTION_UNESCAPE_CALLBACK, msc_http_keep_escapes, NULL, MHD_OPTION_END);
     if (!s->daemon) {
         return MSC_FAIL(MSC_E_IO, "cannot listen at 127.0.0.1:%u: %s", (unsigned)port,
                         strerror(errno));
@@ -417,13 +253,7 @@ void msc_server_stop(struct msc_server *server) {
     if (server->daemon) {
         MHD_stop_daemon(server->daemon);
     }
-    for (size_t i = 0; i < server->n_pages; i++) {
-        if (server->pages[i].response) {
-            MHD_destroy_response(server->pages[i].response);
-        }
-        msc_free(server->pages[i].key);
-    }
-    msc_free(server->pages);
+    msc_page_cache_finish(&server->pages);
     msc_patience_finish(&server->patience);
     cJSON_Delete(server->list);
     msc_free(server);

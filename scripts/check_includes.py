@@ -54,7 +54,8 @@ ALLOWED = {
     "pipeline": BELOW_PIPELINE,
     "pipeline/quick": BELOW_PIPELINE + ["pipeline"],
     "report": BELOW_PIPELINE + ["pipeline"],
-    "cli": BELOW_PIPELINE + ["codegen", "pipeline", "pipeline/quick", "report"],
+    "serve": BELOW_PIPELINE + ["pipeline", "report"],
+    "cli": BELOW_PIPELINE + ["codegen", "pipeline", "pipeline/quick", "report", "serve"],
 }
 SHADERS = [".comp", ".glsl"]
 SUFFIXES = [".c", ".h", ".def"] + SHADERS

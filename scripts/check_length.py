@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 
 FOLDERS = ["base", "data", "graph", "kernels", "tools", "env", "agents", "records", "search",
-           "codegen", "pipeline", "report", "cli", "tests", "bench", "examples"]
+           "codegen", "pipeline", "report", "serve", "cli", "tests", "bench", "examples"]
 FILE_LINES, FUNCTION_LINES = 600, 60
 TEXT = re.compile(r"\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'")
 # "static const struct row rows[] = {" or, after the members of an unnamed struct, "} rows[] = {".

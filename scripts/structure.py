@@ -18,7 +18,7 @@ from pathlib import Path
 
 FOLDERS = ["base", "data", "graph", "kernels", "tools", "env", "agents", "records", "supervise",
            "cluster", "search", "checks", "results", "config", "model", "codegen",
-           "pipeline", "report", "cli"]
+           "pipeline", "report", "serve", "cli"]
 SOURCES = (".c", ".h", ".def", ".comp", ".glsl")
 START = ("msc_processor_run", 0)
 WALKED = ["cluster", "results", "config", "model", "pipeline"]

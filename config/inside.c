@@ -1,0 +1,57 @@
+// Checks that a configuration names no file outside of given folders.
+#include "config/config.h"
+
+#include "base/file.h"
+#include "base/json.h"
+
+#include <string.h>
+
+// True if the absolute `path` is `folder` or lies in it.
+static bool lies_in(const char *path, const char *folder) {
+    size_t length = strcmp(folder, "/") == 0 ? 0 : strlen(folder);
+    return strncmp(path, folder, length) == 0 && (path[length] == '/' || path[length] == '\0');
+}
+
+static enum msc_status check_path(struct msc_arena *arena, const char *path,
+                                  const char *const folders[], size_t n) {
+    char *absolute = NULL;
+    MSC_TRY(msc_path_planned(&absolute, arena, path));
+    for (size_t i = 0; i < n; i++) {
+        char *folder = NULL;
+        MSC_TRY(msc_path_absolute(&folder, arena, folders[i]));
+        if (lies_in(absolute, folder)) {
+            return MSC_OK;
+        }
+    }
+    return MSC_FAIL(MSC_E_INVALID, "%s: this path is outside of the folders that may be used",
+                    path);
+}
+
+// The environment `table` reads a file that only its own keys name.
+static enum msc_status check_table(struct msc_arena *arena, const struct msc_config_entry *e,
+                                   const char *const folders[], size_t n) {
+    const char *file = msc_json_text_of(e->env, "file");
+    if (!file) {
+        return MSC_OK;
+    }
+    const char *path = msc_path_join(arena, e->folder, file);
+    MSC_TRY(MSC_ALLOCATED(path));
+    return check_path(arena, path, folders, n);
+}
+
+enum msc_status msc_config_check_inside(const struct msc_config *config,
+                                        const char *const folders[], size_t n,
+                                        const char *workspace) {
+    struct msc_arena arena = {0};
+    enum msc_status status = MSC_OK;
+    for (const struct msc_config_path *p = config->paths; p; p = p->next) {
+        MSC_TRY_OUT(p->is_output ? check_path(&arena, p->path, &workspace, 1)
+                                 : check_path(&arena, p->path, folders, n));
+    }
+    for (size_t i = 0; i < config->n_entries; i++) {
+        MSC_TRY_OUT(check_table(&arena, &config->entries[i], folders, n));
+    }
+out:
+    msc_arena_finish(&arena);
+    return status;
+}

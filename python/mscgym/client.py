@@ -1,0 +1,253 @@
+"""A client of `mscgym serve`: submit models, follow their searches, fetch the results. It needs only Python.
+
+    from mscgym.client import Client
+    client = Client("http://127.0.0.1:8642", open("jobs/token").read())
+    job = client.submit(model="digits.onnx", inputs="calibration.npz", labels="calibration_labels.npy", time="1m")
+    print(client.wait(job["id"])["progress"]["best_metrics"])
+    client.fetch(job["id"], "result")
+
+The same as commands: `python3 -m mscgym.client --help`.
+"""
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import secrets
+import shutil
+import ssl
+import sys
+import urllib.error
+import urllib.request
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, BinaryIO
+
+from mscgym.errors import Error
+
+FINAL = ("done", "failed", "cancelled")
+# What a job gives: the name of the request, and of the file that `fetch` writes.
+FILES = {"model": "model.onnx", "plan": "plan.json", "record": "record.jsonl", "result": "result.json",
+         "report": "report.html", "log": "log.txt"}
+BLOCK = 1 << 18
+
+
+class ServiceError(Error):
+    """The service refused a request. The text is its line; `status` is the status of HTTP, 0 without an answer."""
+
+    def __init__(self, line: str, status: int):
+        super().__init__(line)
+        self.status = status
+
+
+class Form:
+    """A form with files, read while it is sent. Its length is known beforehand.
+
+    Args:
+        texts: Values by name.
+        files: For each file the name of its part, the file's name, and its path.
+    """
+
+    def __init__(self, texts: Mapping[str, str], files: Sequence[tuple[str, str, str]]):
+        self.boundary = secrets.token_hex(16)
+        self._parts: list[tuple[bytes, str | None]] = []
+        for name, value in texts.items():
+            self._parts.append((self._head(name) + b"\r\n" + value.encode() + b"\r\n", None))
+        for name, file, path in files:
+            self._parts.append((self._head(name, file) + b"Content-Type: application/octet-stream\r\n\r\n", path))
+        self._end = f"--{self.boundary}--\r\n".encode()
+        sizes = [len(head) + (os.path.getsize(path) + 2 if path else 0) for head, path in self._parts]
+        self.length = sum(sizes) + len(self._end)
+
+    def _head(self, name: str, file: str | None = None) -> bytes:
+        shown = f'; filename="{file}"' if file is not None else ""
+        return f'--{self.boundary}\r\nContent-Disposition: form-data; name="{name}"{shown}\r\n'.encode()
+
+    def __iter__(self) -> Iterator[bytes]:
+        for head, path in self._parts:
+            yield head
+            if path:
+                with open(path, "rb") as file:
+                    while block := file.read(BLOCK):
+                        yield block
+                yield b"\r\n"
+        yield self._end
+
+
+class Client:
+    """Requests of one user.
+
+    Args:
+        url: The address that `mscgym serve` prints.
+        token: The user's token.
+        timeout: Seconds without a byte after which a request fails.
+        context: For HTTPS with a certificate of one's own.
+
+    Every method raises `ServiceError`.
+    """
+
+    def __init__(self, url: str, token: str, timeout: float = 60.0, context: ssl.SSLContext | None = None):
+        self.url = url.rstrip("/")
+        self._token = token.strip()
+        self._timeout = timeout
+        self._context = context
+
+    def _open(self, method: str, path: str, body: Any = None, headers: Mapping[str, str] | None = None) -> Any:
+        request = urllib.request.Request(self.url + path, body, {"Authorization": f"Bearer {self._token}",
+                                                                  **(headers or {})}, method=method)
+        try:
+            return urllib.request.urlopen(request, timeout=self._timeout, context=self._context)
+        except urllib.error.HTTPError as error:
+            with error:
+                text = error.read()
+            try:
+                line = str(json.loads(text)["error"])
+            except (ValueError, KeyError, TypeError):
+                line = f"{self.url}: status {error.code}"
+            raise ServiceError(line, error.code) from None
+        except OSError as error:
+            raise ServiceError(f"{self.url}: {getattr(error, 'reason', error)}", 0) from None
+
+    def _json(self, method: str, path: str, body: Any = None, headers: Mapping[str, str] | None = None) -> Any:
+        with self._open(method, path, body, headers) as answer:
+            return json.load(answer)
+
+    def submit(self, model: str | None = None, inputs: str | None = None, labels: str | None = None,
+               config: str | Mapping[str, Any] | None = None, files: Sequence[str] = (),
+               **texts: str) -> dict[str, Any]:
+        """Uploads a job and returns it.
+
+        Args:
+            model, inputs, labels: Paths of files here.
+            config: A configuration, as a path or an object. Without one, the service makes a first one.
+            files: Further files that the configuration names, by their names without folders.
+            texts: `name`; without a configuration also `target` and `time`.
+        """
+        named = {"model": model, "inputs": inputs, "labels": labels,
+                 "config": config if isinstance(config, str) else None}
+        uploads = [(part, os.path.basename(path), path) for part, path in named.items() if path is not None]
+        uploads += [("file", os.path.basename(path), path) for path in files]
+        if isinstance(config, Mapping):
+            texts = {**texts, "config": json.dumps(config)}
+        form = Form(texts, uploads)
+        return dict(self._json("POST", "/v1/jobs", iter(form), {
+            "Content-Type": f"multipart/form-data; boundary={form.boundary}", "Content-Length": str(form.length)}))
+
+    def submit_paths(self, **wish: Any) -> dict[str, Any]:
+        """Submits files that the service has under one of its roots: `config` (an object) or `model`, `inputs`."""
+        return dict(self._json("POST", "/v1/jobs", json.dumps(wish).encode(), {"Content-Type": "application/json"}))
+
+    def jobs(self) -> list[dict[str, Any]]:
+        """The user's jobs, newest first."""
+        return list(self._json("GET", "/v1/jobs")["jobs"])
+
+    def job(self, id: str) -> dict[str, Any]:
+        return dict(self._json("GET", f"/v1/jobs/{id}"))
+
+    def cancel(self, id: str) -> dict[str, Any]:
+        """Stops a job after its current round; called again, at once."""
+        return dict(self._json("POST", f"/v1/jobs/{id}/cancel"))
+
+    def resume(self, id: str) -> dict[str, Any]:
+        return dict(self._json("POST", f"/v1/jobs/{id}/resume"))
+
+    def remove(self, id: str) -> None:
+        self._json("DELETE", f"/v1/jobs/{id}")
+
+    def events(self, id: str) -> Iterator[dict[str, Any]]:
+        """The job each time that it changes, until it ends."""
+        with self._open("GET", f"/v1/jobs/{id}/events") as answer:
+            for line in answer:
+                if line.startswith(b"data: "):
+                    yield json.loads(line[6:])
+
+    def wait(self, id: str) -> dict[str, Any]:
+        """Follows a job to its end and returns it."""
+        last: dict[str, Any] = {}
+        while last.get("state") not in FINAL:
+            for last in self.events(id):
+                pass
+            last = last or self.job(id)
+        return last
+
+    def read(self, id: str, what: str) -> BinaryIO:
+        """A file of the job, to be read and closed: one of `FILES`."""
+        stream: BinaryIO = self._open("GET", f"/v1/jobs/{id}/{what}")
+        return stream
+
+    def fetch(self, id: str, folder: str) -> list[str]:
+        """Writes every file that the job has so far to a folder, and returns their paths."""
+        written = []
+        os.makedirs(folder, exist_ok=True)
+        for what, name in FILES.items():
+            path = os.path.join(folder, name)
+            try:
+                with self.read(id, what) as answer, open(path, "wb") as file:
+                    shutil.copyfileobj(answer, file)
+                written.append(path)
+            except ServiceError as error:
+                if error.status != 409:  # the job does not have it
+                    raise
+        return written
+
+
+def _line(job: Mapping[str, Any]) -> str:
+    progress = job.get("progress", {})
+    best = progress.get("best")
+    shown = f"best {best:.5g} of {progress.get('trials', 0):.0f} trials" if best is not None else ""
+    return "  ".join(word for word in (job["id"], job["state"], job["name"], shown, job.get("message", "")) if word)
+
+
+def _arguments() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python3 -m mscgym.client", description="Asks a server, mscgym serve.")
+    parser.add_argument("--server", metavar="URL", default="http://127.0.0.1:8642")
+    parser.add_argument("--token-file", metavar="FILE", required=True)
+    commands = parser.add_subparsers(dest="command", required=True)
+    submit = commands.add_parser("submit", help="upload a model with samples, or a configuration")
+    submit.add_argument("model", nargs="?")
+    for name in ("inputs", "labels", "config", "name", "target", "time"):
+        submit.add_argument(f"--{name}")
+    submit.add_argument("--file", dest="files", action="append", default=[])
+    submit.add_argument("--wait", action="store_true", help="follow the job to its end")
+    commands.add_parser("jobs", help="list the jobs")
+    for name, text in (("watch", "follow a job"), ("cancel", "stop a job"), ("resume", "continue a job"),
+                       ("remove", "remove a job with its files"), ("fetch", "write the files of a job to a folder")):
+        command = commands.add_parser(name, help=text)
+        command.add_argument("id")
+        if name == "fetch":
+            command.add_argument("-o", "--output", metavar="DIR", required=True)
+    return parser
+
+
+def _run(client: Client, given: argparse.Namespace) -> None:
+    if given.command == "submit":
+        texts = {name: value for name in ("name", "target", "time") if (value := getattr(given, name)) is not None}
+        job = client.submit(given.model, given.inputs, given.labels, given.config, given.files, **texts)
+        print(_line(client.wait(job["id"]) if given.wait else job))
+    elif given.command == "jobs":
+        for job in client.jobs():
+            print(_line(job))
+    elif given.command == "watch":
+        for job in client.events(given.id):
+            print(_line(job), flush=True)
+    elif given.command == "fetch":
+        print("\n".join(client.fetch(given.id, given.output)))
+    elif given.command == "remove":
+        client.remove(given.id)
+    else:
+        print(_line(client.cancel(given.id) if given.command == "cancel" else client.resume(given.id)))
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    given = _arguments().parse_args(words)
+    try:
+        with open(given.token_file, encoding="utf-8") as file:
+            token = file.read()
+        _run(Client(given.server, token), given)
+    except (Error, OSError) as error:
+        print(f"mscgym.client: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

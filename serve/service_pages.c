@@ -1,0 +1,137 @@
+// Pages for browsers: the overview of a user's jobs, and the report of a job.
+#include "serve/service_internal.h"
+
+#include "base/alloc.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "report/page.h"
+#include "report/workspace.h"
+#include "serve/jobs_internal.h"
+
+#include <math.h>
+#include <stdio.h>
+
+#define MOST_BESIDE 8
+
+static enum MHD_Result answer_page(struct msc_request *r, const struct msc_page_source *source) {
+    pthread_mutex_lock(&r->service->pages_lock);
+    enum MHD_Result result = msc_page_cache_answer(&r->service->pages, r->connection, source);
+    pthread_mutex_unlock(&r->service->pages_lock);
+    return result;
+}
+
+// ---- The overview -----------------------------------------------------------------------------
+
+static enum msc_status add_value(cJSON *row, const char *key, double value) {
+    char text[48];
+    snprintf(text, sizeof text, isfinite(value) ? "%.5g" : "", value);
+    return msc_json_add_text(row, key, text);
+}
+
+static enum msc_status fill_row(cJSON *row, const cJSON *job) {
+    const cJSON *progress = msc_json_get(job, "progress");
+    const cJSON *metrics = msc_json_get(progress, "best_metrics");
+    const char *message = msc_json_text_of(job, "message");
+    char address[64];
+    snprintf(address, sizeof address, "v1/jobs/%s/report", msc_json_text_of(job, "id"));
+    MSC_TRY(msc_json_add_text(row, "name", msc_json_text_of(job, "name")));
+    MSC_TRY(msc_json_add_text(row, "address", address));
+    MSC_TRY(msc_json_add_text(row, "state", msc_json_text_of(job, "state")));
+    MSC_TRY(msc_json_add_text(row, "created", msc_json_text_of(job, "created")));
+    MSC_TRY(add_value(row, "trials", msc_json_number_of(progress, "trials")));
+    MSC_TRY(add_value(row, "best", msc_json_number_of(progress, "best")));
+    MSC_TRY(add_value(row, "accuracy", msc_json_number_of(metrics, "accuracy")));
+    MSC_TRY(add_value(row, "size_bytes", msc_json_number_of(metrics, "size_bytes")));
+    return msc_json_add_text(row, "message", message ? message : "");
+}
+
+static enum msc_status fill_rows(cJSON *rows, const cJSON *jobs) {
+    const cJSON *job = NULL;
+    cJSON_ArrayForEach(job, jobs) {
+        cJSON *row = cJSON_CreateObject();
+        MSC_TRY(MSC_ALLOCATED(row));
+        enum msc_status status = fill_row(row, job);
+        if (status != MSC_OK) {
+            cJSON_Delete(row);
+            return status;
+        }
+        MSC_TRY(msc_json_push(rows, row));
+    }
+    return MSC_OK;
+}
+
+static enum msc_status write_overview(struct msc_str *out, const struct msc_page_source *source) {
+    static const char *const columns[] = {"job",        "state",   "trials",  "best", "accuracy",
+                                          "size_bytes", "created", "message", NULL};
+    const struct msc_request *r = source->payload;
+    cJSON *jobs = NULL, *rows = cJSON_CreateArray();
+    enum msc_status status = MSC_ALLOCATED(rows);
+    if (status == MSC_OK) {
+        status = msc_jobs_list(r->service->o.jobs, &jobs, r->user);
+    }
+    if (status == MSC_OK) {
+        status = fill_rows(rows, jobs);
+    }
+    if (status == MSC_OK) {
+        status = msc_page_write_list(out, &(struct msc_page_list){.title = "Jobs",
+                                                                  .heading = "Newest first",
+                                                                  .columns = columns,
+                                                                  .keys = columns,
+                                                                  .kinds = "  nnnn  ",
+                                                                  .rows = rows});
+    }
+    cJSON_Delete(jobs);
+    cJSON_Delete(rows);
+    return status;
+}
+
+enum MHD_Result msc_service__overview(struct msc_request *request) {
+    struct msc_arena arena = {0};
+    const char *key = msc_arena_printf(&arena, "user %s", request->user->name);
+    const struct msc_page_source source = {.key = key, .write = write_overview, .payload = request};
+    enum MHD_Result result = key ? answer_page(request, &source) : MHD_NO;
+    msc_arena_finish(&arena);
+    return result;
+}
+
+// ---- The report -------------------------------------------------------------------------------
+
+static enum msc_status list_records(cJSON **out, const char *folder, struct msc_arena *arena) {
+    const char *work = msc_path_join(arena, folder, "work");
+    MSC_TRY(MSC_ALLOCATED(work));
+    return msc_workspace_list(out, NULL, &work, 1);
+}
+
+static enum MHD_Result answer_records(struct msc_request *r, const cJSON *records) {
+    const char *paths[MOST_BESIDE];
+    size_t n = 0;
+    const cJSON *record = NULL;
+    cJSON_ArrayForEach(record, records) {
+        if (n < MOST_BESIDE) {
+            paths[n++] = msc_json_text_of(record, "path");
+        }
+    }
+    if (n == 0) {
+        return msc_service__fail(r, MHD_HTTP_CONFLICT, "the job has no record yet", NULL);
+    }
+    return answer_page(r, &(struct msc_page_source){.key = r->id,
+                                                    .paths = paths,
+                                                    .n = n,
+                                                    .write = msc_page_write_records,
+                                                    .back = "../../../"});
+}
+
+enum MHD_Result msc_service__report(struct msc_request *request) {
+    struct msc_arena arena = {0};
+    cJSON *records = NULL;
+    char *folder = msc_jobs_folder(request->service->o.jobs, request->user, request->id);
+    enum msc_status status = folder ? list_records(&records, folder, &arena) : MSC_OK;
+    enum MHD_Result result =
+        !folder ? msc_service__fail(request, MHD_HTTP_NOT_FOUND, "there is no such job", NULL)
+        : status != MSC_OK ? msc_service__fail(request, msc_service__code(status), NULL, folder)
+                           : answer_records(request, records);
+    cJSON_Delete(records);
+    msc_free(folder);
+    msc_arena_finish(&arena);
+    return result;
+}
