@@ -29,9 +29,9 @@ def quantize(model: Any, data: Data, *, output: AnyPath | None = None, labels: A
              target: str | None = None, effort: str | None = None, sites: str | None = None, float: int | None = None,
              loss_tensors: str | Sequence[str] | None = None, outputs: str | Sequence[str] | None = None,
              exclude: str | Sequence[str] | None = None, batch: int | None = None, atol: AnyNumber | None = None,
-             accuracy_drop: AnyNumber | None = None, refine: str | Mapping[str, Any] | None = None,
-             workspace: AnyPath | None = None, progress: bool | None = None,
-             **options: Unpack[ModelOptions]) -> Quantized:
+             accuracy_drop: AnyNumber | None = None, loss: str | None = None, sequence: int | None = None,
+             refine: str | Mapping[str, Any] | None = None, workspace: AnyPath | None = None,
+             progress: bool | None = None, **options: Unpack[ModelOptions]) -> Quantized:
     """Makes the best 8-bit model that needs no search: `mscgym quantize`.
 
         >>> result = quantize("digits.onnx", "calibration.npz", effort="fast")
@@ -46,7 +46,8 @@ def quantize(model: Any, data: Data, *, output: AnyPath | None = None, labels: A
             the model's inputs; a path; a torch DataLoader or Dataset; a list or an iterator of batches; or a function
             that returns one of these. A batch is an array, a tuple of arrays or a dict, and may end with labels.
         output: ONNX file to write. Default: a temporary file, which exists as long as the result.
-        labels: Classes [samples], to measure the accuracy. Default: those of the batches; False: none.
+        labels: Classes [samples], to measure the accuracy. Default: those of the batches; False: none; "next": the next
+            token ids, to measure the perplexity.
         samples: Use at most so many samples, the first ones. Default: all in memory, 512 of loaders and iterators.
         target: Runtime that will run the model; default "onnxruntime".
         effort: "fast", "default" or "best".
@@ -58,6 +59,8 @@ def quantize(model: Any, data: Data, *, output: AnyPath | None = None, labels: A
         batch: Number of samples that run together. Default: from the model's shapes.
         atol: Largest difference between a backend and the reference kernels; default 0.001.
         accuracy_drop: Write only a plan whose accuracy is at most so much below the float model's, such as 0.01.
+        loss: "mse", "kl" or "cosine": how outputs are compared. Default: "kl" for logits of tokens, else "mse".
+        sequence: Cut token ids into samples of this length (docs/language-models.md).
         refine: "torch": train the plan's integers and scales with torch, without labels (docs/training.md); or a dict
             with the options of this training.
         workspace: Folder for the exported model, the strategy and the samples, which are kept there. Default: a
@@ -75,7 +78,9 @@ def quantize(model: Any, data: Data, *, output: AnyPath | None = None, labels: A
     if wish and (loss_tensors or outputs):
         raise TypeError("quantize(): refine compares the model's outputs, so it does not take loss_tensors or outputs")
     source = Source(model)
-    collected = collect(data, source.signature() if source.is_module else source.signature, samples, labels)
+    is_next = isinstance(labels, str) and labels == "next"
+    collected = collect(data, source.signature() if source.is_module else source.signature, samples,
+                        False if is_next else labels)
     with Room(collected.n_bytes()) as room:
         folder = made(workspace) if workspace else room
         path = source.save(folder, collected)
@@ -84,9 +89,10 @@ def quantize(model: Any, data: Data, *, output: AnyPath | None = None, labels: A
         written = os.fspath(output) if output else os.path.join(kept, "quantized.onnx")
         strategy = os.path.join(kept, "quantized.json")
         words = arguments({"inputs": collected.save(folder), "output": written, "save_strategy": strategy,
-                           "labels": collected.save_labels(folder), "target": target, "effort": effort,
-                           "sites": sites, "float": float, "loss_tensors": loss_tensors, "outputs": outputs,
-                           "exclude": exclude, "batch": batch, "atol": atol, "accuracy_drop": accuracy_drop, **options})
+                           "labels": "next" if is_next else collected.save_labels(folder), "target": target,
+                           "effort": effort, "sites": sites, "float": float, "loss_tensors": loss_tensors,
+                           "outputs": outputs, "exclude": exclude, "batch": batch, "atol": atol,
+                           "accuracy_drop": accuracy_drop, "loss": loss, "sequence": sequence, **options})
         answer = process.call(["quantize", path, *words], progress=progress)
         result = results.quantized(answer.value, answer.lines, held, strategy)
         if wish:

@@ -252,6 +252,18 @@ class TestImports(InFolder):
 
 
 class TestQuantize(InFolder):
+    def test_token_ids(self):
+        files = os.path.join(HERE, "..", "..", "tests", "cli", "files")
+        model, ids = os.path.join(files, "decoder.onnx"), os.path.join(files, "decoder_ids.npy")
+        said("quantize", model, "--inputs", ids, "--sequence", "16", "--labels", "next", "--effort", "fast",
+             "-o", "expected.onnx")
+        for data in (ids, {"input_ids": numpy.load(ids)}):
+            result = mscgym.quantize(model, data, labels="next", sequence=16, effort="fast", progress=False)
+            with open("expected.onnx", "rb") as expected, open(result.model, "rb") as found:
+                self.assertEqual(found.read(), expected.read())
+        mse = mscgym.quantize(model, ids, sequence=16, loss="mse", effort="fast", progress=False)
+        self.assertNotEqual(mse.table, result.table)
+
     def test_writes_the_file_of_the_command(self):
         said("quantize", "digits.onnx", "--inputs", "calibration.npz", "-o", "expected.onnx", "--labels",
              "calibration_labels.npy", "--effort", "fast")
