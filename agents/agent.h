@@ -94,8 +94,8 @@ struct msc_agent_def {
     // between two asks and only if `left` reports a plan to come (n_plan). It must not affect later
     // proposals. Default: there is no such plan.
     void (*assemble)(struct msc_agent *agent, uint32_t choices[]);
-    // Optional: appends to `out` what the agent has learnt about the space, for people: one sentence
-    // a line, without a full stop, naming tasks and choices as the space does. It is called between
+    // Optional: appends to `out` what the agent has learnt about the space, for people: one
+    // sentence a line, without a full stop, naming tasks and choices as the space does. It is called between
     // two asks and must not affect later proposals. Default: nothing.
     void (*remarks)(struct msc_agent *agent, struct msc_str *out);
     // Optional: frees memory of the state that is not in the arena. Accepts zeroed state.

@@ -24,8 +24,9 @@
 //
 // The mix depends on the phase. The first trials are mostly probes. While losses appear to be
 // additive, the agent probes until no choice is left, because the plan of least summed loss is then
-// the optimum. If the space gives the isolated losses, there are no probes but that of the base. Later it proposes mostly hopes, except in spaces of many choices or if a measured
-// metric is bounded. Plans by the mean, plans by draws and children share the other trials in
+// the optimum. If the space gives the isolated losses, there are no probes but that of the base.
+// Later it proposes mostly hopes, except in spaces of many choices or if a measured metric is
+// bounded. Plans by the mean, plans by draws and children share the other trials in
 // proportion to their recent success (probability matching: Goldberg 1990). The share of hopes is
 // fixed: if choices interact, few hopes succeed, but the model learns from all of them.
 //

@@ -29,7 +29,8 @@ struct msc_chance {
     double *blames;   // [n_entries], scratch: expected number of points that the choice broke
     double *counts;   // [n_entries], scratch: number of points with the choice
     bool has_pairs;   // pairs are causes, too
-    // [n_entries, n_entries] each, of the choices of a later and an earlier task: as `breaks`, `blames` and `counts`
+    // [n_entries, n_entries] each, of the choices of a later and an earlier task: as `breaks`,
+    // `blames` and `counts`
     double *pair_breaks, *pair_blames, *pair_counts;
     bool is_stale; // points were told since `breaks` was set
 };

@@ -9,8 +9,8 @@
 
 enum { N = MSC_NEAR_POINTS };
 
-// Rates, noise and share are chosen again when the number of told points has grown by this factor, and at
-// each fit of at most FEW_POINTS points.
+// Rates, noise and share are chosen again when the number of told points has grown by this factor,
+// and at each fit of at most FEW_POINTS points.
 #define CHOOSE_AGAIN 1.15
 #define FEW_POINTS 40
 // In a space of more tasks, all tasks have the same rate.

@@ -1,5 +1,5 @@
-// Reads and writes the keys of the steps that follow a search: `runtime`, `rerank` and `distill`, and the key
-// `equalize` of the step before it.
+// Reads and writes the keys of the steps that follow a search: `runtime`, `rerank` and `distill`,
+// and the key `equalize` of the step before it.
 #include "config/config_internal.h"
 
 #include "env/quantize/distill.h"

@@ -143,7 +143,7 @@ static void write_axis(struct msc_str *out, const struct msc_plot_axis *axis, co
     }
 }
 
-// ---- Points ---------------------------------------------------------------------------------------
+// ---- Points -----------------------------------------------------------------------------------
 
 static void write_path(struct msc_str *out, const struct msc_plot_set *set, const struct span *x,
                        const struct span *y) {
@@ -205,7 +205,7 @@ static void write_set(struct msc_str *out, const struct msc_plot_set *set, const
     }
 }
 
-// ---- Plots ----------------------------------------------------------------------------------------
+// ---- Plots ------------------------------------------------------------------------------------
 
 static void begin(struct msc_str *out, const char *title, int height) {
     msc_str_printf(out,
