@@ -404,6 +404,13 @@ static enum msc_status publish(struct msc_jobs *jobs, struct msc_job *job,
                           user->name, (long long)user->jobs);
         goto out;
     }
+    // Uploads at the same time may fit one by one, but not together.
+    if (weigh(jobs, user->name) + msc_file_tree_bytes(job->folder) > user->disk_bytes) {
+        *answer = MSC_JOB_TOO_LARGE;
+        status = MSC_FAIL(MSC_E_STATE, "the quota of %llu bytes is used up; remove a job first",
+                          (unsigned long long)user->disk_bytes);
+        goto out;
+    }
     job->number = jobs->next_number;
     MSC_TRY_OUT(msc_grow(&jobs->items, &jobs->capacity, jobs->n + 1, sizeof jobs->items[0]));
     MSC_TRY_OUT(msc_job__write(job));

@@ -413,8 +413,9 @@ enum MHD_Result msc_upload_submit(struct msc_request *request) {
                                       .time = u->fields[TIME]};
     status = msc_jobs_submit(o->jobs, request->id, &answer, u->folder, &wish);
     if (status != MSC_OK) {
-        return fail_upload(request, answer == MSC_JOB_TOO_MANY ? MHD_HTTP_TOO_MANY_REQUESTS
-                                                               : msc_service__code(status));
+        return fail_upload(request, answer == MSC_JOB_TOO_MANY    ? MHD_HTTP_TOO_MANY_REQUESTS
+                                    : answer == MSC_JOB_TOO_LARGE ? MHD_HTTP_INSUFFICIENT_STORAGE
+                                                                  : msc_service__code(status));
     }
     msc_free(u->folder);
     u->folder = NULL;

@@ -263,6 +263,29 @@ def check_limits(mscgym, folder):
         check(ann.wait(ids[1])["state"] == "done", "the jobs did not end")
 
 
+def check_uploads_together(mscgym, folder):
+    """Two uploads begin while there is room for each of them, but not for both."""
+    users = [{"name": "ann", "token": ANN, "disk": "5M", "upload": "4M"}]
+    config = json.dumps(toy(4)).encode()
+    parts = b"".join(b"--frontier\r\nContent-Disposition: form-data; name=\"%s\"; filename=\"%s\"\r\n\r\n%s\r\n" % part
+                     for part in ((b"config", b"c.json", config), (b"file", b"x.npz", b"x" * (3 << 20))))
+    body = parts + b"--frontier--\r\n"
+    head = (f"POST /v1/jobs HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {ANN}\r\nConnection: close\r\n"
+            f"Content-Type: multipart/form-data; boundary=frontier\r\nContent-Length: {len(body)}\r\n\r\n").encode()
+    with Service(mscgym, folder, users=users) as service:
+        links = [socket.create_connection(("127.0.0.1", service.port), timeout=40) for _ in range(2)]
+        for link in links:
+            link.sendall(head + body[:2 << 20])
+        wait_for(lambda: len([name for name in os.listdir(service.jobs) if name.startswith(".new")]) == 2)
+        codes = []
+        for link in links:
+            with link:
+                link.sendall(body[2 << 20:])
+                codes.append(int(link.recv(4096).split()[1]))
+        check(codes == [201, 507], f"uploads together: {codes}")
+        check(len(service.client().jobs()) == 1, "both uploads became jobs")
+
+
 def check_full_disk(mscgym, folder):
     """Writes that fail, as on a full disk: the request gets one line, and the jobs go on."""
     big = os.path.join(folder, "big.npz")
@@ -363,7 +386,7 @@ def check_document(mscgym, folder):
 
 
 CASES = {"results": check_results, "access": check_access, "submissions": check_submissions, "limits": check_limits,
-         "full_disk": check_full_disk,
+         "together": check_uploads_together, "full_disk": check_full_disk,
          "control": check_control, "kills": check_kills, "document": check_document}
 
 
