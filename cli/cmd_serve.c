@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <sys/stat.h>
 #include <time.h>
+#include <string.h>
 #include <unistd.h>
 
 #define USUAL_PORT 8642
@@ -211,6 +212,25 @@ static enum msc_status serve(const struct msc_cli_call *call, const struct serve
     return status;
 }
 
+static bool lies_in(const char *path, const char *folder) {
+    size_t n = strlen(folder);
+    n -= n > 0 && folder[n - 1] == '/';
+    return strncmp(path, folder, n) == 0 && (path[n] == '/' || path[n] == '\0');
+}
+
+// Jobs may read the roots, but not each other's files and not the tokens.
+static enum msc_status check_roots(const char *const roots[], size_t n, const char *folder) {
+    for (size_t i = 0; i < n; i++) {
+        if (lies_in(folder, roots[i]) || lies_in(roots[i], folder)) {
+            return MSC_FAIL(MSC_E_INVALID,
+                            "serve: --root %s: it must not contain the folder of the jobs, %s, nor "
+                            "lie in it",
+                            roots[i], folder);
+        }
+    }
+    return MSC_OK;
+}
+
 static enum msc_status open_and_serve(const struct msc_cli_call *call,
                                       const struct serve_values *v) {
     struct msc_users users = {0};
@@ -224,6 +244,7 @@ static enum msc_status open_and_serve(const struct msc_cli_call *call,
     MSC_TRY(find_roots(&roots, &v->roots, call->arena));
     MSC_TRY(msc_file_make_folders(v->folder));
     MSC_TRY(msc_path_absolute(&folder, call->arena, v->folder));
+    MSC_TRY(check_roots(roots, v->roots.n, folder));
     MSC_TRY(load_users(&users, v, folder, call->arena));
     const struct msc_jobs_options o = {.folder = folder,
                                        .roots = roots,

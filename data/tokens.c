@@ -13,6 +13,19 @@
 // How an input follows from the ids.
 enum made { MADE_NOT, MADE_ONES, MADE_POSITIONS, MADE_ZEROS, MADE_EMPTY };
 
+static bool is_axis_of_samples(const struct msc_input_spec *spec, int axis) {
+    return axis == (spec->is_batched ? spec->axis : 0);
+}
+
+// True if the length of the past may be 0.
+static bool has_open_length(const struct msc_input_spec *spec) {
+    bool has = false;
+    for (int k = 0; k < spec->n_dims; k++) {
+        has = has || (spec->dims[k] < 0 && !is_axis_of_samples(spec, k));
+    }
+    return has;
+}
+
 static enum made made_of(const struct msc_input_spec *spec) {
     static const struct {
         const char *name;
@@ -22,7 +35,7 @@ static enum made made_of(const struct msc_input_spec *spec) {
                 {"token_type_ids", MADE_ZEROS}};
     static const char past[] = "past_key_values";
     if (strncmp(spec->name, past, strlen(past)) == 0 && spec->n_dims >= 3 && !spec->state) {
-        return MADE_EMPTY;
+        return has_open_length(spec) ? MADE_EMPTY : MADE_NOT;
     }
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         if (strcmp(spec->name, rows[i].name) == 0 && spec->n_dims == 2 && !spec->state) {
@@ -56,7 +69,7 @@ bool msc_tokens__is_made(const struct msc_source *source, size_t input) {
 static void past_dims(int64_t dims[MSC_MAX_DIMS], const struct msc_input_spec *spec, int64_t n) {
     bool has_none = false;
     for (int k = 0; k < spec->n_dims; k++) {
-        bool is_samples = spec->is_batched ? k == spec->axis : k == 0;
+        bool is_samples = is_axis_of_samples(spec, k);
         bool is_open = spec->dims[k] < 0 && !is_samples;
         dims[k] = is_samples ? n : is_open && !has_none ? 0 : spec->dims[k] < 0 ? 1 : spec->dims[k];
         has_none = has_none || is_open;
@@ -91,7 +104,9 @@ static enum msc_status make_input(struct msc_source *source, const struct msc_sa
     for (size_t i = 0; i < ids->n_arrays; i++) {
         const struct msc_array *like = ids->arrays[i];
         struct msc_array *made = NULL;
-        MSC_TRY(make_array(&made, spec, msc_array_dim(like, 0), msc_array_dim(like, 1)));
+        int64_t length = msc_array_dim(like, msc_array_n_dims(like) - 1);
+        MSC_TRY(
+            make_array(&made, spec, length > 0 ? msc_array_n_elements(like) / length : 0, length));
         enum msc_status status =
             is_parts ? msc_samples__add_part(&source->samples[input], spec, made, source->path)
                      : msc_samples__from_array(&source->samples[input], spec, made, source->path);
@@ -177,7 +192,7 @@ static enum msc_status add_line(struct lines *l, const cJSON *value) {
     const cJSON *named = msc_json_get(value, "ids"), *item;
     named = named ? named : msc_json_get(value, "input_ids");
     const cJSON *list = cJSON_IsObject(value) ? named : value;
-    if (!cJSON_IsArray(list)) {
+    if (!cJSON_IsArray(list) || cJSON_GetArraySize(list) == 0) {
         return fail_line(l);
     }
     cJSON_ArrayForEach(item, list) {

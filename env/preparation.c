@@ -13,7 +13,7 @@
 
 #define PARAMETERS_ENDING ".params"
 #define MOMENTS_ENDING ".moments"
-#define VERSION "1" // changes with the way to observe ranges, sample rows or round weights
+#define VERSION "2" // changes with the way to observe ranges, sample rows or round weights
 
 char *msc_preparation_path(const struct msc_env *env, const char *ending, struct msc_arena *arena) {
     const char *path = msc_env_host(env)->parameters_path;

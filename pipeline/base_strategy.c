@@ -1,6 +1,7 @@
 #include "pipeline/base_strategy.h"
 
 #include "base/file.h"
+#include "base/hash.h"
 #include "base/json.h"
 #include "records/record_files.h"
 #include "model/equalize.h"
@@ -71,10 +72,14 @@ static enum msc_status equalize(struct msc_strategy **out, const struct msc_setu
     return MSC_OK;
 }
 
-// A record keeps the weights that it began with, so their file is the entry's base.
+// A record keeps the weights that it began with, so their file is the entry's base. If nothing was
+// rescaled, there is no such file, and the hash is that of no base.
 static bool began_equalized(const struct msc_config_entry *e, const struct msc_record *record) {
     const cJSON *env = record ? msc_json_get(msc_record_header(record), "env") : NULL;
-    return e->equalize && !e->base && cJSON_IsString(msc_json_get(env, "base_strategy"));
+    const cJSON *hash = msc_json_get(env, "base_strategy");
+    char none[MSC_HASH_TEXT_BYTES];
+    return e->equalize && !e->base && cJSON_IsString(hash) &&
+           strcmp(hash->valuestring, msc_hash_format(none, (struct msc_hash){0, 0})) != 0;
 }
 
 enum msc_status msc_base_strategy_open(struct msc_strategy **out, struct msc_setup *setup,

@@ -84,7 +84,8 @@ static enum msc_status load_job(struct msc_jobs *jobs, const char *id, struct ms
     if (status == MSC_OK && job->state == MSC_JOB_RUNNING) {
         job->state = job->is_cancelled ? MSC_JOB_CANCELLED : MSC_JOB_QUEUED;
         job->is_cancelled = false;
-        status = msc_job__write(job);
+        job->ended_s = job->state == MSC_JOB_CANCELLED ? msc_clock_wall_seconds() : 0.0;
+        job->is_unwritten = msc_job__write(job) != MSC_OK; // a full disk: it is tried again
     }
     if (status == MSC_OK) {
         status = insert(jobs, job);
@@ -186,10 +187,22 @@ static const struct msc_user *user_named(const struct msc_jobs *jobs, const char
     return NULL;
 }
 
-// The next job to start: of the user with the fewest running ones, the oldest. NULL: none may start.
+// When a job of the user was last started.
+static double last_begun(const struct msc_jobs *jobs, const char *user) {
+    double last = 0.0;
+    for (size_t i = 0; i < jobs->n; i++) {
+        bool is_later = jobs->items[i]->begun_s > last;
+        last = is_later && strcmp(jobs->items[i]->user, user) == 0 ? jobs->items[i]->begun_s : last;
+    }
+    return last;
+}
+
+// The next job to start: the oldest of the user with the fewest running ones; of several such users,
+// of the one who has waited longest since a start. NULL: none may start.
 static struct msc_job *next_job(const struct msc_jobs *jobs) {
     struct msc_job *best = NULL;
     size_t least = 0;
+    double longest = 0.0;
     for (size_t i = 0; i < jobs->n; i++) {
         struct msc_job *job = jobs->items[i];
         if (job->state != MSC_JOB_QUEUED || job->is_removed) {
@@ -198,9 +211,11 @@ static struct msc_job *next_job(const struct msc_jobs *jobs) {
         const struct msc_user *user = user_named(jobs, job->user);
         size_t n = count(jobs, job->user, true);
         bool may = !user || n < (size_t)user->running;
-        if (may && (!best || n < least)) {
+        double begun = last_begun(jobs, job->user);
+        if (may && (!best || n < least || (n == least && begun < longest))) {
             best = job;
             least = n;
+            longest = begun;
         }
     }
     return best;
@@ -402,13 +417,6 @@ static enum msc_status publish(struct msc_jobs *jobs, struct msc_job *job,
         *answer = MSC_JOB_TOO_MANY;
         status = MSC_FAIL(MSC_E_STATE, "%s has %lld jobs, which is the limit; remove one first",
                           user->name, (long long)user->jobs);
-        goto out;
-    }
-    // Uploads at the same time may fit one by one, but not together.
-    if (weigh(jobs, user->name) + msc_file_tree_bytes(job->folder) > user->disk_bytes) {
-        *answer = MSC_JOB_TOO_LARGE;
-        status = MSC_FAIL(MSC_E_STATE, "the quota of %llu bytes is used up; remove a job first",
-                          (unsigned long long)user->disk_bytes);
         goto out;
     }
     job->number = jobs->next_number;

@@ -26,7 +26,8 @@
 struct cJSON;
 struct msc_jobs;
 
-#define MSC_JOB_ID_BYTES 13 // 12 hexadecimal digits and NUL
+#define MSC_JOB_ID_BYTES 13                    // 12 hexadecimal digits and NUL
+#define MSC_JOB_CONFIG_BYTES ((size_t)1 << 20) // most bytes of a configuration
 
 struct msc_jobs_options {
     const char *folder;
@@ -55,11 +56,10 @@ struct msc_job_wish {
 // Why a request about a job is refused.
 enum msc_job_answer {
     MSC_JOB_OK,
-    MSC_JOB_UNKNOWN,   // the user has no such job
-    MSC_JOB_REFUSED,   // not in the job's state; the message says why
-    MSC_JOB_FAILED,    // the disk; the message says why
-    MSC_JOB_TOO_MANY,  // the user has as many jobs as allowed
-    MSC_JOB_TOO_LARGE, // the user's jobs would use more of the disk than allowed
+    MSC_JOB_UNKNOWN,  // the user has no such job
+    MSC_JOB_REFUSED,  // not in the job's state; the message says why
+    MSC_JOB_FAILED,   // the disk; the message says why
+    MSC_JOB_TOO_MANY, // the user has as many jobs as allowed
 };
 
 // Takes the folder over: finds its jobs, removes what was half made. MSC_E_STATE: another server

@@ -124,8 +124,12 @@ struct before {
     double ended_s;
 };
 
+// What stops a job is done even if it cannot be written: it is how a full disk gets room again.
 static enum msc_job_answer write_or_restore(struct msc_job *job, const struct before *b) {
-    if (msc_job__write(job) == MSC_OK) {
+    bool stops = job->is_cancelled || job->is_removed || job->state == MSC_JOB_CANCELLED;
+    bool is_written = msc_job__write(job) == MSC_OK;
+    job->is_unwritten = !is_written && stops;
+    if (is_written || stops) {
         return MSC_JOB_OK;
     }
     job->state = b->state;

@@ -96,11 +96,16 @@ enum msc_status msc_job__write_config(const struct msc_job *job, const struct ms
     struct msc_arena arena = {0};
     struct readable r;
     cJSON *root = NULL, *copy = NULL;
+    uint64_t n_bytes = 0;
     enum msc_status status = MSC_OK;
     MSC_TRY_OUT(find_readable(&r, &arena, job, o));
     const char *path = msc_path_join(&arena, r.files, from);
     const char *to = msc_path_join(&arena, r.files, MSC_JOB_CONFIG);
     MSC_TRY_OUT(MSC_ALLOCATED(path && to));
+    if (msc_file_size(&n_bytes, path) == MSC_OK && n_bytes > MSC_JOB_CONFIG_BYTES) {
+        MSC_TRY_OUT(MSC_FAIL(MSC_E_INVALID, "%s: a configuration has at most %zu bytes", from,
+                             MSC_JOB_CONFIG_BYTES));
+    }
     MSC_TRY_OUT(msc_config_read_tree(&root, path));
     MSC_TRY_OUT(overlay(root, job));
     if (!o->allow_code) { // code may read any file, so checking paths would be of no use

@@ -216,7 +216,7 @@ static void end_request(void *payload, struct MHD_Connection *connection, void *
     struct msc_service *s = payload;
     struct msc_request *r = *of_request;
     if (r) {
-        msc_upload_finish(r->upload);
+        msc_upload_finish(r);
         msc_str_finish(&r->allowed);
         msc_free(r);
         *of_request = NULL;

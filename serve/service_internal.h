@@ -86,6 +86,6 @@ enum MHD_Result msc_service__report(struct msc_request *request);
 unsigned msc_upload_begin(struct msc_request *request);
 void msc_upload_take(struct msc_request *request, const char *data, size_t n_bytes);
 enum MHD_Result msc_upload_submit(struct msc_request *request);
-void msc_upload_finish(struct msc_upload *upload); // accepts NULL
+void msc_upload_finish(struct msc_request *request); // also if there is no upload
 
 #endif

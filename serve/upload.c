@@ -14,7 +14,8 @@
 #include <strings.h>
 #include <unistd.h>
 
-#define MOST_JSON ((size_t)4 << 20)
+// A configuration is parsed in memory.
+#define MOST_JSON MSC_JOB_CONFIG_BYTES
 #define MOST_TEXT ((size_t)4096)
 #define MOST_FILE_NAME ((size_t)100)
 #define MOST_PARTS 1000
@@ -35,7 +36,8 @@ struct msc_upload {
     uint64_t most_bytes;
     int file; // the file that is being received; -1: none
     size_t n_parts;
-    struct msc_str part_key, text; // of the part that is being received
+    struct msc_str part_key, part_file, text; // of the part that is being received
+    bool is_part_empty;                       // nothing of it has come yet
     bool in_text;
     char *fields[N_FIELDS];
     bool is_file[N_FIELDS];
@@ -152,6 +154,8 @@ static void begin_part(struct msc_upload *u, const char *key, const char *file_n
     end_part(u);
     msc_str_clear(&u->part_key);
     msc_str_append(&u->part_key, key);
+    msc_str_clear(&u->part_file);
+    msc_str_append(&u->part_file, file_name ? file_name : "");
     msc_str_clear(&u->text);
     if (++u->n_parts > MOST_PARTS || (field < 0 && strcmp(key, "file") != 0)) {
         (void)MSC_FAIL(MSC_E_INVALID,
@@ -189,6 +193,11 @@ static void take_text(struct msc_upload *u, const char *data, size_t n_bytes) {
     }
 }
 
+static bool is_part(const struct msc_upload *u, const char *key, const char *file_name) {
+    return strcmp(msc_str_text(&u->part_key), key) == 0 &&
+           strcmp(msc_str_text(&u->part_file), file_name ? file_name : "") == 0;
+}
+
 static enum MHD_Result take_part(void *payload, enum MHD_ValueKind kind, const char *key,
                                  const char *file_name, const char *type, const char *encoding,
                                  const char *data, uint64_t offset, size_t n_bytes) {
@@ -204,9 +213,12 @@ static enum MHD_Result take_part(void *payload, enum MHD_ValueKind kind, const c
         note_failure(u, MHD_HTTP_BAD_REQUEST);
         return MHD_NO;
     }
-    if (offset == 0) {
+    // libmicrohttpd may announce a part before its first byte, again from offset 0.
+    bool goes_on = offset > 0 || (u->is_part_empty && is_part(u, key, file_name));
+    if (!goes_on) {
         begin_part(u, key, file_name);
     }
+    u->is_part_empty = offset == 0 && n_bytes == 0;
     if (u->code == 0 && u->file >= 0) {
         write_file(u, data, n_bytes);
     } else if (u->code == 0 && u->in_text) {
@@ -223,7 +235,7 @@ static const char *header(struct msc_request *r, const char *name) {
 
 // Refuses by the size that the request announces: 413, or 507 for want of disk.
 static unsigned check_size(struct msc_request *r, const char *folder) {
-    const struct msc_user *user = r->user;
+    struct msc_user *user = r->user;
     uint64_t said = 0, free_bytes = 0;
     const char *value = header(r, MHD_HTTP_HEADER_CONTENT_LENGTH);
     if (value && !msc_parse_u64(&said, value)) {
@@ -237,14 +249,15 @@ static unsigned check_size(struct msc_request *r, const char *folder) {
         return MHD_HTTP_CONTENT_TOO_LARGE;
     }
     uint64_t used = msc_jobs_disk_bytes(r->service->o.jobs, user);
-    uint64_t left = used < user->disk_bytes ? user->disk_bytes - used : 0;
-    if (left == 0 || said > left) {
-        (void)MSC_FAIL(MSC_E_IO,
-                       "the quota of %llu bytes is used up: %llu are left; remove a job first",
-                       (unsigned long long)user->disk_bytes, (unsigned long long)left);
+    r->upload->most_bytes = msc_users_reserve(r->service->o.users, user, used, said);
+    if (r->upload->most_bytes == 0) {
+        (void)MSC_FAIL(
+            MSC_E_IO,
+            "the quota of %llu bytes has no room for this upload: jobs use %llu, and other "
+            "uploads may run; remove a job first",
+            (unsigned long long)user->disk_bytes, (unsigned long long)used);
         return MHD_HTTP_INSUFFICIENT_STORAGE;
     }
-    r->upload->most_bytes = left < user->upload_bytes ? left : user->upload_bytes;
     if (msc_file_free_bytes(&free_bytes, folder) == MSC_OK && free_bytes < RESERVED_BYTES + said) {
         (void)MSC_FAIL(MSC_E_IO, "the server's disk is full");
         return MHD_HTTP_INSUFFICIENT_STORAGE;
@@ -413,9 +426,8 @@ enum MHD_Result msc_upload_submit(struct msc_request *request) {
                                       .time = u->fields[TIME]};
     status = msc_jobs_submit(o->jobs, request->id, &answer, u->folder, &wish);
     if (status != MSC_OK) {
-        return fail_upload(request, answer == MSC_JOB_TOO_MANY    ? MHD_HTTP_TOO_MANY_REQUESTS
-                                    : answer == MSC_JOB_TOO_LARGE ? MHD_HTTP_INSUFFICIENT_STORAGE
-                                                                  : msc_service__code(status));
+        return fail_upload(request, answer == MSC_JOB_TOO_MANY ? MHD_HTTP_TOO_MANY_REQUESTS
+                                                               : msc_service__code(status));
     }
     msc_free(u->folder);
     u->folder = NULL;
@@ -425,10 +437,12 @@ enum MHD_Result msc_upload_submit(struct msc_request *request) {
                : msc_service__fail(request, MHD_HTTP_INTERNAL_SERVER_ERROR, "out of memory", NULL);
 }
 
-void msc_upload_finish(struct msc_upload *upload) {
+void msc_upload_finish(struct msc_request *request) {
+    struct msc_upload *upload = request->upload;
     if (!upload) {
         return;
     }
+    msc_users_release(request->service->o.users, request->user, upload->most_bytes);
     if (upload->form) {
         upload->code = MHD_HTTP_BAD_REQUEST; // the parser may still have bytes: they are ignored
         MHD_destroy_post_processor(upload->form);
@@ -445,6 +459,7 @@ void msc_upload_finish(struct msc_upload *upload) {
     }
     msc_str_finish(&upload->json);
     msc_str_finish(&upload->part_key);
+    msc_str_finish(&upload->part_file);
     msc_str_finish(&upload->text);
     msc_free(upload);
 }

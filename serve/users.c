@@ -276,3 +276,21 @@ void msc_users_close_stream(struct msc_users *users, struct msc_user *user) {
     user->n_streams--;
     pthread_mutex_unlock(&users->lock);
 }
+
+uint64_t msc_users_reserve(struct msc_users *users, struct msc_user *user, uint64_t used,
+                           uint64_t wanted) {
+    pthread_mutex_lock(&users->lock);
+    uint64_t taken = used + user->uploading_bytes;
+    uint64_t left = taken < user->disk_bytes ? user->disk_bytes - taken : 0;
+    uint64_t most = left < user->upload_bytes ? left : user->upload_bytes;
+    uint64_t room = wanted == 0 ? most : wanted <= left ? wanted : 0;
+    user->uploading_bytes += room;
+    pthread_mutex_unlock(&users->lock);
+    return room;
+}
+
+void msc_users_release(struct msc_users *users, struct msc_user *user, uint64_t n_bytes) {
+    pthread_mutex_lock(&users->lock);
+    user->uploading_bytes -= n_bytes;
+    pthread_mutex_unlock(&users->lock);
+}

@@ -58,15 +58,19 @@ static void begin_pass(void *payload, size_t trial) {
     }
 }
 
+static int bin_of(const struct measured *m, int64_t c, float x) {
+    double width = (double)m->high[c] - (double)m->low[c];
+    double bin = width > 0 ? ((double)x - (double)m->low[c]) / width * BINS : 0;
+    return (int)fmin(fmax(bin, 0), BINS - 1);
+}
+
 static void see_value(struct measured *m, bool is_counting, int64_t c, float x) {
     if (!is_counting) {
         m->low[c] = x < m->low[c] ? x : m->low[c];
         m->high[c] = x > m->high[c] ? x : m->high[c];
         return;
     }
-    double width = (double)m->high[c] - (double)m->low[c];
-    int bin = width > 0 ? (int)(((double)x - (double)m->low[c]) / width * BINS) : 0;
-    m->counts[c * BINS + (bin < BINS ? bin : BINS - 1)]++;
+    m->counts[c * BINS + bin_of(m, c, x)]++;
     m->n_zeros[c] += x == 0;
 }
 
@@ -113,7 +117,14 @@ static enum msc_status measure(struct equalizing *e, struct msc_evaluator *ev) {
 
 // ---- Ranges -----------------------------------------------------------------------------------
 
-// Sets range, shift, mean square and share of a channel; all are 0 if it has no values.
+// The number of values in a bin that are not zero.
+static double count_used(const struct measured *m, int64_t c, int bin) {
+    double n_zeros = bin == bin_of(m, c, 0) ? (double)m->n_zeros[c] : 0;
+    return m->counts[c * BINS + bin] - n_zeros;
+}
+
+// Sets range, shift, mean square and share of a channel; all are 0 if it has no values. Zeros do not
+// count as values of a tail: a channel that is rarely used would lose its whole range.
 static void sum_up_channel(struct measured *m, int64_t c, bool takes_shift) {
     const uint32_t *counts = m->counts + c * BINS;
     double low = (double)m->low[c], step = ((double)m->high[c] - low) / BINS;
@@ -126,11 +137,12 @@ static void sum_up_channel(struct measured *m, int64_t c, bool takes_shift) {
     if (!(total > 0)) {
         return;
     }
-    for (; first < last && below + counts[first] <= tail * total; first++) {
-        below += counts[first];
+    double outermost = tail * (total - (double)m->n_zeros[c]);
+    for (; first < last && below + count_used(m, c, first) <= outermost; first++) {
+        below += count_used(m, c, first);
     }
-    for (; last > first && above + counts[last] <= tail * total; last--) {
-        above += counts[last];
+    for (; last > first && above + count_used(m, c, last) <= outermost; last--) {
+        above += count_used(m, c, last);
     }
     double begin = low + first * step, end = low + (last + 1) * step;
     m->shifts[c] = takes_shift ? (begin + end) / 2 : 0;

@@ -13,8 +13,8 @@
 // "Data-Free Quantization Through Weight Equalization and Bias Correction", arXiv 1906.04721. After
 // layer normalisations: Z. Li et al., "RepQ-ViT", arXiv 2212.08254.)
 //
-// Let r[c] be half the width of the range of channel c, without the outermost 0.1 % of its values at
-// each end. With m = 0 it is the greatest magnitude instead. Then a[c] = (r[c] / g)^strength, where
+// Let r[c] be half the width of the range of channel c, without the outermost 0.1 % of its values
+// other than zero at each end. With m = 0 it is the greatest magnitude instead. Then a[c] = (r[c] / g)^strength, where
 // g is the geometric mean of r: with strength 1 all channels get the same range. Channels with
 // almost no values count as if they had 1/1000 of the widest range. Equal ranges of the activation
 // make the ranges of W' less equal, so the strength of each activation, from 0 to 1, is the one

@@ -99,7 +99,17 @@ static enum msc_status measure_alone(struct msc_env *env, struct msc_quantize *z
         return MSC_OK;
     }
     MSC_TRY(msc_array_create(&z->alone, MSC_DTYPE_F64, 1, &n));
-    return measure(msc_array_data(z->alone), env, n_samples, (size_t)n);
+    enum msc_status status = measure(msc_array_data(z->alone), env, n_samples, (size_t)n);
+    if (status != MSC_OK) {
+        msc_array_release(z->alone);
+        z->alone = NULL;
+    }
+    if (status == MSC_E_NOMEM) { // the search goes on without them
+        msc_log(msc_env_host(env)->log, MSC_LOG_WARNING,
+                "the losses of single choices were not measured: %s", msc_status_message());
+        return MSC_OK;
+    }
+    return status;
 }
 
 enum msc_status msc_quantize__set_alone(struct msc_env *env, struct msc_quantize *z) {

@@ -64,13 +64,13 @@ enum msc_status msc_quantize__fill(struct msc_quantize *z, const uint32_t choice
 
 enum msc_status msc_quantize__fill_alone(struct msc_quantize *z, const uint32_t choices[],
                                          size_t task, const struct msc_edit *edits[]) {
-    MSC_TRY(msc_quantize__fill(z, choices, edits));
+    msc_quantize__fill_sites(z, choices, edits);
     for (size_t s = 0; s < z->runs.n_slots; s++) {
         if (msc_quantize_task_of_slot(&z->space, (int32_t)s) != (int32_t)task) {
             edits[s] = NULL;
         }
     }
-    return MSC_OK;
+    return msc_bias_edits_fill(z->bias_edits, edits); // of the weights that are edited
 }
 
 int32_t msc_quantize__choice_of_site(const struct msc_quantize *z, int32_t site,

@@ -123,10 +123,17 @@ enum msc_status msc_quantize_add_choice_features(struct msc_quantize_space *s,
 }
 
 void msc_quantize_set_alone(struct msc_quantize_space *s, const double losses[]) {
+    double greatest = 0.0;
+    for (size_t t = 0, at = 0; t < s->space.n_tasks; t++) {
+        for (uint32_t c = 0; c < s->space.tasks[t].n_choices; c++, at++) {
+            greatest = isfinite(losses[at]) ? fmax(greatest, losses[at]) : greatest;
+        }
+    }
+    // A choice whose outputs are not finite is worse than all others.
     for (size_t t = 0, at = 0; t < s->space.n_tasks; t++) {
         for (uint32_t c = 0; c < s->space.tasks[t].n_choices; c++, at++) {
             s->choice_features[t][c * N_FEATURES + DISTILL_LOSS] =
-                isfinite(losses[at]) ? losses[at] : NAN;
+                isfinite(losses[at]) ? losses[at] : 2.0 * greatest;
         }
     }
 }

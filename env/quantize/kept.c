@@ -166,6 +166,10 @@ static enum msc_status take_content(bool *is_whole, const char *path, struct msc
     MSC_TRY_OUT(hash_content(&content, z));
     status = says_so(is_whole, path, CONTENT, content);
 out:
+    if (status != MSC_OK || !*is_whole) {
+        msc_array_release(z->alone);
+        z->alone = NULL;
+    }
     msc_array_list_finish(&list);
     return status;
 }

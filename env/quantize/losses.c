@@ -39,6 +39,10 @@ static enum msc_status run_points(double losses[], struct msc_quantize *z, struc
         }
         MSC_TRY(msc_distill_run(d, z->runs.runs, n_runs, of->done ? losses_tell : NULL, &progress));
         for (size_t i = 0; i < n_runs; i++) {
+            enum msc_status found = z->runs.runs[i].status;
+            if (found == MSC_E_NOMEM || found == MSC_E_DEVICE) { // says nothing about the point
+                return msc_status_restore(found, z->runs.runs[i].message);
+            }
             bool is_there = z->runs.runs[i].status == MSC_OK && isfinite(z->runs.runs[i].loss);
             losses[first + i] = is_there ? z->runs.runs[i].loss : INFINITY;
             n_failed += z->runs.runs[i].status != MSC_OK;

@@ -55,7 +55,8 @@ enum msc_status msc_quantize_add_choice_features(struct msc_quantize_space *s,
                                                  struct msc_task tasks[],
                                                  const struct msc_quantize_inputs *in,
                                                  struct msc_arena *arena);
-// Sets the feature "distill_loss" of all choices, task by task; infinite losses count as unknown.
+// Sets the feature "distill_loss" of all choices, task by task; an infinite one counts
+// as worse than all others.
 void msc_quantize_set_alone(struct msc_quantize_space *s, const double losses[]);
 
 // The task that decides a slot, or MSC_NO_ID.

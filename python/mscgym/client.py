@@ -158,7 +158,10 @@ class Client:
         with self._open("GET", f"/v1/jobs/{id}/events") as answer:
             for line in answer:
                 if line.startswith(b"data: "):
-                    yield json.loads(line[6:])
+                    job = json.loads(line[6:])
+                    if not job:
+                        raise ServiceError(f"job {id} was removed", 404)
+                    yield job
 
     def wait(self, id: str) -> dict[str, Any]:
         """Follows a job to its end and returns it."""

@@ -164,6 +164,11 @@ def factors(ranges, y, weights, bits, is_signed):
     return min(found, key=lambda row: row[0])[2]
 
 
+def tail(y, share, method):
+    """The quantile of each channel's values other than zero."""
+    return np.array([np.quantile(row[row != 0], share, method=method) for row in y])
+
+
 def check_convs(mscgym, folder, rng, bits):
     path, w, x = conv_network(folder, rng)
     x = x.astype(np.float32)
@@ -171,13 +176,13 @@ def check_convs(mscgym, folder, rng, bits):
     first, second = (by_channel(y).astype(np.float64) for y in outputs(path, x, ["3", "5"]))
     # The second convolution reads the first one's channels, two in each group.
     read = [(w["b"][:2].reshape(2, -1), np.array([0, 1])), (w["b"][2:].reshape(2, -1), np.array([2, 3]))]
-    wanted = factors(np.quantile(first, 0.999, axis=1, method="higher"), first, read, bits, False)
+    wanted = factors(tail(first, 0.999, "higher"), first, read, bits, False)
     a = w["a_bias"] / new["a_bias"]
     check(is_near(a, wanted), f"factors {a} of the first convolution, expected {wanted}")
     check(np.allclose(new["a"], w["a"] / a[:, None, None, None], rtol=1e-5), "its weight")
     scaled = (w["b"].reshape(2, 2, 2, 3, 3) * a.reshape(2, 1, 2, 1, 1)).reshape(w["b"].shape)
     b = (scaled / new["b"])[:, 0, 0, 0] if "b" in new else np.ones(4)
-    wanted = factors(np.quantile(second, 0.999, axis=1, method="higher"), second, [(w["c"], np.arange(4))], bits, False)
+    wanted = factors(tail(second, 0.999, "higher"), second, [(w["c"], np.arange(4))], bits, False)
     check(is_near(b, wanted), f"factors {b} of the second convolution, expected {wanted}")
     check(np.allclose(new["b"], scaled / b[:, None, None, None], rtol=1e-4), "its weight")
     check(np.allclose(new.get("c", w["c"]), w["c"] * np.repeat(b, 9), rtol=1e-4), "the last weight")
@@ -189,8 +194,7 @@ def check_norm(mscgym, folder, rng, bits):
     x = x.astype(np.float32)
     new = equalized(mscgym, folder, path, x, bits)
     y = by_channel(outputs(path, x, ["1"])[0]).astype(np.float64)
-    low, high = (np.quantile(y, 0.001, axis=1, method="lower"),
-                 np.quantile(y, 0.999, axis=1, method="higher"))
+    low, high = tail(y, 0.001, "lower"), tail(y, 0.999, "higher")
     a = w["gamma"] / new["gamma"]
     wanted = factors((high - low) / 2, y - (low + high)[:, None] / 2,
                      [(w["d"].T, np.arange(6)), (w["e"], np.arange(6))], bits, True)
@@ -224,6 +228,21 @@ def check_errors(mscgym, folder, rng):
     check("r.jsonl.base.json" in text and text.count("\n") == 1, text)
 
 
+def check_nothing(mscgym, folder, rng):
+    """A network without such channels: the search runs, and continues."""
+    path = save(folder, [helper.make_node("Gemm", ["x", "w"], ["y"])], {"w": rng.normal(size=(6, 3))}, [6], ["y"])
+    name = config(folder, path, rng.normal(size=(64, 6)).astype(np.float32), {"equalize": True})
+    check("equalize finds 0 activations" in run(mscgym, "search", name), "no warning")
+    record = os.path.join(folder, "r.jsonl")
+    with open(record, "rb") as file:
+        whole = file.read()
+    with open(record, "wb") as file:  # without its last trial
+        file.write(whole[:whole.rindex(b"\n{", 0, whole.rindex(b'"kind":"trial"')) + 1])
+    run(mscgym, "search", name, "--quiet")
+    with open(record, "rb") as file:
+        check(len(file.read().splitlines()) >= len(whole.splitlines()), "the search did not continue")
+
+
 def main():
     mscgym = os.path.abspath(sys.argv[1])
     rng = np.random.default_rng(0)
@@ -237,6 +256,8 @@ def main():
     check(max(found) > 50 and min(found) < 10, f"all strengths are alike: {found}")
     with tempfile.TemporaryDirectory() as folder:
         check_errors(mscgym, folder, rng)
+    with tempfile.TemporaryDirectory() as folder:
+        check_nothing(mscgym, folder, rng)
 
 
 if __name__ == "__main__":

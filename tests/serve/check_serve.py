@@ -18,6 +18,7 @@ import tempfile
 import time
 import urllib.error
 import urllib.request
+from pathlib import Path
 
 from serving import ANN, BOB, DIGITS, ROOT, Service, by_hand, canonical, children, digits, files_of, toy, wait_for
 
@@ -263,6 +264,27 @@ def check_limits(mscgym, folder):
         check(ann.wait(ids[1])["state"] == "done", "the jobs did not end")
 
 
+def check_pieces(mscgym, folder):
+    """A form arrives in pieces that end shortly after the head of a part."""
+    head = ("POST /v1/jobs HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nConnection: close\r\n"
+            "Content-Type: multipart/form-data; boundary=frontier\r\nContent-Length: %d\r\n\r\n")
+    config = json.dumps(toy(4)).encode()
+    part = b"--frontier\r\nContent-Disposition: form-data; name=\"config\"; filename=\"c.json\"\r\n\r\n"
+    body = part + config + b"\r\n--frontier--\r\n"
+    large = part + b'{"x": "' + b"x" * (1 << 20) + b'"}\r\n--frontier--\r\n'
+    with Service(mscgym, folder) as service:
+        for n in range(6):
+            with socket.create_connection(("127.0.0.1", service.port), timeout=40) as link:
+                link.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                link.sendall((head % (ANN, len(body))).encode() + body[:len(part) + n])
+                time.sleep(0.2)
+                link.sendall(body[len(part) + n:])
+                answer = link.recv(4096)
+                check(b" 201 " in answer, f"cut {n} bytes after the head of a part: {answer}")
+        code = raw(service, (head % (ANN, len(large))).encode() + large)
+        check(code == 400, f"a configuration of 1 MiB: {code}")
+
+
 def check_uploads_together(mscgym, folder):
     """Two uploads begin while there is room for each of them, but not for both."""
     users = [{"name": "ann", "token": ANN, "disk": "5M", "upload": "4M"}]
@@ -273,10 +295,11 @@ def check_uploads_together(mscgym, folder):
     head = (f"POST /v1/jobs HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {ANN}\r\nConnection: close\r\n"
             f"Content-Type: multipart/form-data; boundary=frontier\r\nContent-Length: {len(body)}\r\n\r\n").encode()
     with Service(mscgym, folder, users=users) as service:
-        links = [socket.create_connection(("127.0.0.1", service.port), timeout=40) for _ in range(2)]
-        for link in links:
-            link.sendall(head + body[:2 << 20])
-        wait_for(lambda: len([name for name in os.listdir(service.jobs) if name.startswith(".new")]) == 2)
+        links = []
+        for _ in range(2):
+            links.append(socket.create_connection(("127.0.0.1", service.port), timeout=40))
+            links[-1].sendall(head + body[:2 << 20])
+            wait_for(lambda: [name for name in os.listdir(service.jobs) if name.startswith(".new")])
         codes = []
         for link in links:
             with link:
@@ -297,11 +320,15 @@ def check_full_disk(mscgym, folder):
         limit = resource.prlimit(service.process.pid, resource.RLIMIT_FSIZE, (1 << 20, 1 << 20))
         refused(507, "File too large", client.submit, files=[big])
         resource.prlimit(service.process.pid, resource.RLIMIT_FSIZE, (16, 1 << 20))
-        refused(507, "", client.cancel, id)
         refused(507, "", submit, client, toy(4))
         check(client.job(id)["state"] in ("queued", "running"), f"a failed request changed the job: {client.job(id)}")
         check(len(client.jobs()) == 1, "a failed request left a job")
+        client.cancel(id)  # stops what fills the disk
+        check(client.wait(id)["state"] == "cancelled", f"cancelled with a full disk: {client.job(id)}")
         resource.prlimit(service.process.pid, resource.RLIMIT_FSIZE, (1 << 20, 1 << 20))
+        check(wait_for(lambda: json.loads(Path(service.jobs, id, "job.json").read_text())["state"] == "cancelled"),
+              "the state was not written once there was room")
+        client.resume(id)
         check(client.wait(id)["state"] == "done", f"after a full disk: {client.job(id)}")
         check(limit == (resource.RLIM_INFINITY, resource.RLIM_INFINITY), "this user has a limit on files")
 
@@ -386,7 +413,7 @@ def check_document(mscgym, folder):
 
 
 CASES = {"results": check_results, "access": check_access, "submissions": check_submissions, "limits": check_limits,
-         "together": check_uploads_together, "full_disk": check_full_disk,
+         "together": check_uploads_together, "pieces": check_pieces, "full_disk": check_full_disk,
          "control": check_control, "kills": check_kills, "document": check_document}
 
 

@@ -135,6 +135,7 @@ search=$!
 while [ "$(cat count.json 2>/dev/null)" != 6 ]; do sleep 0.05; done
 kill -TERM $search
 while ! grep -q 'after the running trials' err.txt; do sleep 0.05; done
+sleep 1 # two signals at once are one request
 kill -TERM $search
 wait $search
 echo "exit $?"
