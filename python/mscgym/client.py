@@ -11,13 +11,17 @@ The same as commands: `python3 -m mscgym.client --help`.
 from __future__ import annotations
 
 import argparse
+import contextlib
+import http.client
 import json
 import os
 import secrets
 import shutil
 import ssl
 import sys
+import time
 import urllib.error
+import urllib.parse
 import urllib.request
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, BinaryIO
@@ -29,6 +33,8 @@ FINAL = ("done", "failed", "cancelled")
 FILES = {"model": "model.onnx", "plan": "plan.json", "record": "record.jsonl", "result": "result.json",
          "report": "report.html", "log": "log.txt"}
 BLOCK = 1 << 18
+LOOPBACK = ("127.0.0.1", "::1", "localhost")
+PATIENCE_S = 60  # `wait` goes on for so long while the server does not answer
 
 
 class ServiceError(Error):
@@ -89,13 +95,24 @@ class Client:
         self.url = url.rstrip("/")
         self._token = token.strip()
         self._timeout = timeout
-        self._context = context
+        # What is meant for this machine, with a token, does not go to a proxy.
+        direct = urllib.parse.urlsplit(self.url).hostname in LOOPBACK
+        self._opener = urllib.request.build_opener(urllib.request.HTTPSHandler(context=context),
+                                                   *([urllib.request.ProxyHandler({})] if direct else []))
+
+    @contextlib.contextmanager
+    def _answer(self) -> Iterator[None]:
+        """Makes a ServiceError of an answer that breaks off or is no JSON."""
+        try:
+            yield
+        except (OSError, http.client.HTTPException, ValueError) as error:
+            raise ServiceError(f"{self.url}: {getattr(error, 'reason', None) or error!r}", 0) from None
 
     def _open(self, method: str, path: str, body: Any = None, headers: Mapping[str, str] | None = None) -> Any:
         request = urllib.request.Request(self.url + path, body, {"Authorization": f"Bearer {self._token}",
                                                                   **(headers or {})}, method=method)
         try:
-            return urllib.request.urlopen(request, timeout=self._timeout, context=self._context)
+            return self._opener.open(request, timeout=self._timeout)
         except urllib.error.HTTPError as error:
             with error:
                 text = error.read()
@@ -104,11 +121,11 @@ class Client:
             except (ValueError, KeyError, TypeError):
                 line = f"{self.url}: status {error.code}"
             raise ServiceError(line, error.code) from None
-        except OSError as error:
+        except (OSError, http.client.HTTPException) as error:
             raise ServiceError(f"{self.url}: {getattr(error, 'reason', error)}", 0) from None
 
     def _json(self, method: str, path: str, body: Any = None, headers: Mapping[str, str] | None = None) -> Any:
-        with self._open(method, path, body, headers) as answer:
+        with self._open(method, path, body, headers) as answer, self._answer():
             return json.load(answer)
 
     def submit(self, model: str | None = None, inputs: str | None = None, labels: str | None = None,
@@ -155,7 +172,7 @@ class Client:
 
     def events(self, id: str) -> Iterator[dict[str, Any]]:
         """The job each time that it changes, until it ends."""
-        with self._open("GET", f"/v1/jobs/{id}/events") as answer:
+        with self._open("GET", f"/v1/jobs/{id}/events") as answer, self._answer():
             for line in answer:
                 if line.startswith(b"data: "):
                     job = json.loads(line[6:])
@@ -164,13 +181,19 @@ class Client:
                     yield job
 
     def wait(self, id: str) -> dict[str, Any]:
-        """Follows a job to its end and returns it."""
+        """Follows a job to its end and returns it. A server that restarts meanwhile is waited for."""
         last: dict[str, Any] = {}
-        while last.get("state") not in FINAL:
-            for last in self.events(id):
-                pass
-            last = last or self.job(id)
-        return last
+        heard = time.monotonic()
+        while True:
+            try:
+                for last in self.events(id):
+                    heard = time.monotonic()
+            except ServiceError as error:
+                if error.status or time.monotonic() - heard > PATIENCE_S:
+                    raise
+            if last.get("state") in FINAL:
+                return last
+            time.sleep(1)
 
     def read(self, id: str, what: str) -> BinaryIO:
         """A file of the job, to be read and closed: one of `FILES`."""

@@ -19,6 +19,7 @@ import time
 import urllib.error
 import urllib.request
 from pathlib import Path
+from unittest import mock
 
 from serving import ANN, BOB, DIGITS, ROOT, Service, by_hand, canonical, children, digits, files_of, toy, wait_for
 
@@ -137,6 +138,8 @@ def check_access(mscgym, folder):
         ann.wait(id)
         for token in ("", "wrong", ANN[:-1], ANN + "x", BOB.upper()):
             refused(401, "token", Client(service.url, token).jobs)
+        with mock.patch.dict(os.environ, {"http_proxy": "http://127.0.0.1:9"}):
+            check(len(service.client().jobs()) == 1, "requests for this machine went to a proxy")
         check(get(service, "/openapi.json", "")[0] == 200, "the OpenAPI document needs a token")
         for call in (bob.job, bob.cancel, bob.resume, bob.remove):
             refused(404, "no such job", call, id)
