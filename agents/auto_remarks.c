@@ -42,16 +42,6 @@ static void remark_link(const struct msc_auto *a, const struct msc_metric *metri
     msc_str_char(out, '\n');
 }
 
-// The loss above the base's of which the link gives `linked`.
-static double undo_link(const struct msc_link *link, double linked) {
-    double s = link->scale;
-    if (link->kind == MSC_LINK_NONE || !(linked > 0.0)) {
-        return linked;
-    }
-    return link->kind == MSC_LINK_EXP ? s * msc_agent_log(1.0 + linked / s)
-                                      : s * (1.0 - msc_agent_exp(-linked / s));
-}
-
 // ---- Tasks that act together ------------------------------------------------------------------
 
 struct pair {
@@ -94,11 +84,12 @@ static void gather_pairs(struct pair kept[], size_t *n, const struct msc_pair_mo
     for (size_t t = pair.tasks[0] + 1; t < bounds->space->n_tasks; t++) {
         for (uint32_t c = 0; c < bounds->space->tasks[t].n_choices; c++) {
             size_t e = msc_exact_bounds_entry(bounds, t, c);
-            double one = undo_link(&m->link, first), other = undo_link(&m->link, m->terms[e]);
+            double one = msc_link_inverse(&m->link, first),
+                   other = msc_link_inverse(&m->link, m->terms[e]);
             pair.tasks[1] = t;
             pair.choices[1] = c;
-            pair.sum = undo_link(&m->link, first + m->terms[e]);
-            pair.both = undo_link(&m->link, first + m->terms[e] + field[e]);
+            pair.sum = msc_link_inverse(&m->link, first + m->terms[e]);
+            pair.both = msc_link_inverse(&m->link, first + m->terms[e] + field[e]);
             if (excess(&pair) > CLEAR_SHARE * (fabs(one) + fabs(other))) {
                 keep_pair(kept, n, &pair);
             }
