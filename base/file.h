@@ -80,6 +80,8 @@ const char *msc_path_name(const char *path); // the part after the last '/'; bor
 bool msc_path_ends_in(const char *path, const char *ending);
 // True for a relative path that stays inside its folder: no "..", not absolute, not empty.
 bool msc_path_is_inside(const char *path);
+// True if the absolute `path` is `folder` or lies in it; both have links resolved.
+bool msc_path_lies_in(const char *path, const char *folder);
 // The absolute path with symbolic links resolved. If the file does not exist yet, resolves its
 // folder.
 enum msc_status msc_path_absolute(char **out, struct msc_arena *arena, const char *path);

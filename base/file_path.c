@@ -37,6 +37,11 @@ const char *msc_path_name(const char *path) {
     return slash ? slash + 1 : path;
 }
 
+bool msc_path_lies_in(const char *path, const char *folder) {
+    size_t length = strcmp(folder, "/") == 0 ? 0 : strlen(folder);
+    return strncmp(path, folder, length) == 0 && (path[length] == '/' || path[length] == '\0');
+}
+
 bool msc_path_is_inside(const char *path) {
     if (path[0] == '\0' || path[0] == '/') {
         return false;

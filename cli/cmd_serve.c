@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <sys/stat.h>
 #include <time.h>
-#include <string.h>
 #include <unistd.h>
 
 #define USUAL_PORT 8642
@@ -212,16 +211,10 @@ static enum msc_status serve(const struct msc_cli_call *call, const struct serve
     return status;
 }
 
-static bool lies_in(const char *path, const char *folder) {
-    size_t n = strlen(folder);
-    n -= n > 0 && folder[n - 1] == '/';
-    return strncmp(path, folder, n) == 0 && (path[n] == '/' || path[n] == '\0');
-}
-
 // Jobs may read the roots, but not each other's files and not the tokens.
 static enum msc_status check_roots(const char *const roots[], size_t n, const char *folder) {
     for (size_t i = 0; i < n; i++) {
-        if (lies_in(folder, roots[i]) || lies_in(roots[i], folder)) {
+        if (msc_path_lies_in(folder, roots[i]) || msc_path_lies_in(roots[i], folder)) {
             return MSC_FAIL(MSC_E_INVALID,
                             "serve: --root %s: it must not contain the folder of the jobs, %s, nor "
                             "lie in it",

@@ -4,14 +4,6 @@
 #include "base/file.h"
 #include "base/json.h"
 
-#include <string.h>
-
-// True if the absolute `path` is `folder` or lies in it.
-static bool lies_in(const char *path, const char *folder) {
-    size_t length = strcmp(folder, "/") == 0 ? 0 : strlen(folder);
-    return strncmp(path, folder, length) == 0 && (path[length] == '/' || path[length] == '\0');
-}
-
 static enum msc_status check_path(struct msc_arena *arena, const char *path,
                                   const char *const folders[], size_t n) {
     char *absolute = NULL;
@@ -19,7 +11,7 @@ static enum msc_status check_path(struct msc_arena *arena, const char *path,
     for (size_t i = 0; i < n; i++) {
         char *folder = NULL;
         MSC_TRY(msc_path_absolute(&folder, arena, folders[i]));
-        if (lies_in(absolute, folder)) {
+        if (msc_path_lies_in(absolute, folder)) {
             return MSC_OK;
         }
     }
