@@ -167,6 +167,12 @@ def check_submissions(mscgym, folder):
         file.write(open(f"{DIGITS}/calibration.npz", "rb").read())
     root = os.path.join(folder, "root")
     os.makedirs(root)
+    for inside in (folder, os.path.join(folder, "jobs", "mine")):  # a root must not show jobs and tokens
+        os.makedirs(inside, exist_ok=True)
+        ran = subprocess.run([mscgym, "serve", os.path.join(folder, "jobs"), "--root", inside, "--port", "0"],
+                             capture_output=True, text=True, timeout=60, check=False)
+        check(ran.returncode == 2 and "must not contain the folder of the jobs" in ran.stderr
+              and ran.stderr.count("\n") == 1, f"--root {inside}: {ran}")
     for name in ("digits.onnx", "calibration.npz", "calibration_labels.npy"):
         os.symlink(f"{DIGITS}/{name}", f"{root}/{name}.link")
         with open(f"{root}/{name}", "wb") as file:
