@@ -89,7 +89,7 @@ static const struct msc_cli_option options[] = {
      .argument = "FILE",
      .type = MSC_CLI_TEXT,
      .values = MSC_CLI_FILES,
-     .help = "ONNX file to write",
+     .help = "ONNX file to write, or .tflite for LiteRT",
      .offset = EXPORT(output)},
     {.name = "optuna",
      .argument = "FILE",
@@ -419,7 +419,7 @@ static int cmd_export(const struct msc_cli_call *call, void *payload) {
 
 const struct msc_cli_command msc_cmd_export = {
     .name = "export",
-    .summary = "writes the compressed model as ONNX, or trials for other programs",
+    .summary = "writes the compressed model, or trials for other programs",
     .usage = "RECORD -o FILE [options]\n--model FILE --strategy FILE -o FILE [options]\nRECORD "
              "--optuna FILE | --tensorboard DIR",
     .examples =
