@@ -7,6 +7,7 @@
 #include "kernels/vulkan/vulkan.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 // Rows, columns and depth of products, ordered by work: convolutions of 8 images, including first
@@ -113,9 +114,9 @@ static double gflops(const struct msc_vk_shape *s, double seconds) {
 
 // True if the tile is to be measured. A software driver takes a second to compile a large tile of
 // family G, so on such a driver only the tiles of family G in tuning.tiles are measured.
-static bool is_tried(const struct msc_vk *vk, int tile) {
+static bool is_tried(const struct msc_vk *vk, int tile, bool is_integer) {
     bool is_software = vk->properties.deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU;
-    return msc_vk_tile_is_possible(vk, tile) &&
+    return msc_vk_tile_is_possible(vk, tile, is_integer) &&
            (vk->tuning.is_family_u || !is_software || (vk->tuning.tiles >> tile & 1u) != 0);
 }
 
@@ -128,7 +129,7 @@ static enum msc_status tune_shape(struct msc_vulkan_tuned *out, struct job *j) {
                                      .depth = j->shape.depth,
                                      .is_integer = j->shape.is_integer};
     for (int tile = 0; tile < msc_vk_n_tiles(vk); tile++) {
-        if (!is_tried(vk, tile)) {
+        if (!is_tried(vk, tile, j->shape.is_integer)) {
             continue;
         }
         vk->forced_tile = tile;
@@ -145,6 +146,34 @@ static enum msc_status tune_shape(struct msc_vulkan_tuned *out, struct job *j) {
     msc_vk_tile_text(out->tile, msc_vk_tile(vk, best_tile));
     vk->tuned[vk->n_tuned++] = (struct msc_vk_tuned){j->shape, best_tile};
     return MSC_OK;
+}
+
+// Measures the tile that the rule chooses.
+static enum msc_status measure_by_rule(double *seconds, struct job *j) {
+    j->b->vk->forced_tile = msc_vk_choose_by_rule(j->b->vk, &j->shape);
+    enum msc_status status = vk_tune_measure(seconds, j);
+    j->b->vk->forced_tile = -1;
+    return status;
+}
+
+enum msc_status msc_vk_compare_matrix(struct msc_vk_backend *b) {
+    struct job j = {.b = b, .shape = {1024, 1024, 1024, true}};
+    double with = 0.0, without = 0.0;
+    if (!b->vk->has_matrix || b->vk->n_tuned > 0 || getenv("MSC_VULKAN_MATRIX")) {
+        return MSC_OK;
+    }
+    enum msc_status status = init_job(&j);
+    if (status == MSC_OK) {
+        status = measure_by_rule(&with, &j);
+    }
+    b->vk->has_matrix = false;
+    if (status == MSC_OK) {
+        status = measure_by_rule(&without, &j);
+    }
+    finish_job(&j);
+    b->vk->has_matrix = with < without;
+    b->vk->prefers_int = b->vk->has_dot || b->vk->has_matrix;
+    return status;
 }
 
 // Measures the tiles for as many shapes as can probably be measured in `seconds`.
