@@ -279,7 +279,7 @@ struct msc_vk {
     bool has_int64;       // shaders have 64-bit integers
     bool has_dot;         // shaders use the instruction for dot products of bytes
     bool has_matrix;      // shaders may use matrix units
-    bool prefers_int;     // shaders multiply bytes as integers instead of floats
+    bool prefers_int;     // shaders multiply bytes as integers, even without matrix units
     struct msc_vk_matrix matrix; // zero unless has_matrix
     void *lock;
 
@@ -335,12 +335,15 @@ bool msc_vk_has_all(char lack[MSC_VK_LACK_BYTES], uint32_t *queue_family,
                     const struct msc_vk_api *api, VkPhysicalDevice device);
 // vk_features.c: creates the logical device and records which optional features it has.
 enum msc_status msc_vk_create_device(struct msc_vk *vk);
-// vk_matrix.c: sets has_matrix and matrix, and prefers_int if the device has matrix units. For
-// tests, MSC_VULKAN_MATRIX overrides this: 1 uses matrix units of software drivers, too; 0 uses
-// none.
+// vk_matrix.c: sets has_matrix and matrix. For tests, MSC_VULKAN_MATRIX overrides this: 1 uses
+// matrix units of software drivers, too; 0 uses none.
 enum msc_status msc_vk_find_matrix(struct msc_vk *vk);
 // vk_probe.c: sets divides_exactly and keeps_denormals.
 enum msc_status msc_vk_probe(struct msc_vk *vk);
+// True if shaders multiply bytes as integers instead of floats.
+static inline bool msc_vk_prefers_int(const struct msc_vk *vk) {
+    return vk->prefers_int || vk->has_matrix;
+}
 // The number of workgroups that cover n elements with `each` elements per workgroup.
 static inline uint32_t msc_vk_groups(uint64_t n, uint64_t each) {
     return (uint32_t)((n + each - 1) / each);

@@ -83,7 +83,6 @@ enum msc_status msc_vk_find_matrix(struct msc_vk *vk) {
     MSC_TRY(choose_size(vk));
     vk->matrix.subgroup = subgroup_of(vk);
     vk->has_matrix = vk->matrix.depth > 0 && vk->matrix.subgroup > 0;
-    vk->prefers_int = vk->prefers_int || vk->has_matrix;
     return MSC_OK;
 }
 

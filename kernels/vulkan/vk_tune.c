@@ -156,10 +156,23 @@ static enum msc_status measure_by_rule(double *seconds, struct job *j) {
     return status;
 }
 
+// True if matrix units were fastest for any shape that `mscgym tune` measured.
+static bool was_fastest(const struct msc_vk *vk) {
+    bool was = false;
+    for (int i = 0; i < vk->n_tuned; i++) {
+        was = was || msc_vk_tile(vk, vk->tuned[i].tile)->is_matrix;
+    }
+    return was;
+}
+
 enum msc_status msc_vk_compare_matrix(struct msc_vk_backend *b) {
     struct job j = {.b = b, .shape = {1024, 1024, 1024, true}};
     double with = 0.0, without = 0.0;
-    if (!b->vk->has_matrix || b->vk->n_tuned > 0 || getenv("MSC_VULKAN_MATRIX")) {
+    if (!b->vk->has_matrix || getenv("MSC_VULKAN_MATRIX")) {
+        return MSC_OK;
+    }
+    if (b->vk->n_tuned > 0) {
+        b->vk->has_matrix = was_fastest(b->vk);
         return MSC_OK;
     }
     enum msc_status status = init_job(&j);
@@ -172,7 +185,6 @@ enum msc_status msc_vk_compare_matrix(struct msc_vk_backend *b) {
     }
     finish_job(&j);
     b->vk->has_matrix = with < without;
-    b->vk->prefers_int = b->vk->has_dot || b->vk->has_matrix;
     return status;
 }
 
@@ -181,7 +193,7 @@ static enum msc_status tune_all(struct msc_vk_backend *b, double seconds,
                                 struct msc_vulkan_tuned rows[], int max, int *n) {
     double begin = msc_clock_seconds(), rate = 0.0; // operations per second, over all tiles
                                                     // together
-    int n_units = b->vk->prefers_int ? 2 : 1;
+    int n_units = msc_vk_prefers_int(b->vk) ? 2 : 1;
     for (int i = 0; i < N_SHAPES * n_units && *n < max && *n < MSC_VK_MAX_TUNED; i++) {
         const uint32_t *s = shapes[i / n_units];
         struct job j = {.b = b, .shape = {s[0], s[1], s[2], i % n_units == 1}};
