@@ -41,6 +41,8 @@ struct msc_choice {
     // no difference.
     bool is_dynamic;
     enum msc_dtype type; // MSC_DTYPE_NONE: integers; else a 16-bit float type
+    // Weights are stored in blocks of this type of GGUF, and activations stay float; NULL: not.
+    const struct msc_gguf_block_type *blocks;
     int32_t bits;
     int32_t group_size; // for weights: elements that share a scale; 0: per channel or per tensor
     enum msc_observer observers[2]; // [kind of site] for weights and for activations
@@ -48,7 +50,8 @@ struct msc_choice {
     double range_scale;             // factor on the observed range
     enum msc_rounding rounding;     // for weights
     enum msc_correction correction; // for weights
-    char label[MSC_LABEL_BYTES]; // "8", "6 mse", "8 x0.9", "4 g32", "4 descent affine", "float16"
+    char label
+        [MSC_LABEL_BYTES]; // "8", "6 mse", "8 x0.9", "4 g32", "4 descent affine", "float16", "q4_k"
 };
 
 struct msc_operand_scheme {

@@ -2,6 +2,7 @@
 // the output error (observer `hessian`), and integers by GPTQ or coordinate descent
 // (tools/rounding.h).
 #include "tools/bias_edits.h"
+#include "tools/block_rows.h"
 #include "tools/moment_file.h"
 #include "tools/quantizer_internal.h"
 #include "tools/weight_rows.h"
@@ -171,6 +172,21 @@ static struct msc_choice choice_for(const struct rounded_weight *w, int32_t choi
     return c;
 }
 
+static enum msc_status round_blocks(struct msc_quant *out, struct rounded_weight *w, int32_t choice,
+                                    struct msc_arena *of_weight) {
+    const struct msc_choice by = choice_for(w, choice);
+    struct msc_block_rows_options o = {.type = by.blocks,
+                                       .axis = w->q->sites.sites[w->site].group_axis,
+                                       .rounding = by.rounding,
+                                       .n_threads = w->n_threads};
+    if (w->moment.h) {
+        MSC_TRY(round_by(w, BY_SHRUNK, by.rounding != MSC_ROUNDING_NEAREST, of_weight));
+        o.h = w->by[BY_SHRUNK].h;
+        o.orders = w->by[BY_SHRUNK].orders;
+    }
+    return msc_block_rows_round(out, &w->rows, &o);
+}
+
 // Starts from the scales of `now`, which the observer found. *out is owned by the caller.
 static enum msc_status round_choice(struct msc_quant *out, struct rounded_weight *w, int32_t choice,
                                     const struct msc_quant *now, struct msc_arena *of_weight) {
@@ -183,6 +199,9 @@ static enum msc_status round_choice(struct msc_quant *out, struct rounded_weight
     int flags = (has_shifts ? BY_CENTRED : 0) | (now->group_size > 0 ? BY_SHRUNK : 0);
     struct msc_arena arena = {0};
     enum msc_status status = MSC_OK;
+    if (by.blocks) {
+        return round_blocks(out, w, choice, of_weight);
+    }
     if (w->moment.h && !needs_only_means(c.choice)) {
         MSC_TRY_OUT(round_by(w, flags, c.choice->rounding != MSC_ROUNDING_NEAREST, of_weight));
     }
@@ -205,6 +224,9 @@ static enum msc_status round_choices(struct rounded_weight *w, struct msc_quanti
             struct msc_quant found = {0};
             // The quantisation before rounding.
             const struct msc_quant *now = msc_quantizer_quant(q, w->site, (int32_t)i);
+            if (!now) {
+                continue; // the weight does not take the choice
+            }
             enum msc_status status = round_choice(&found, w, (int32_t)i, now, arena);
             if (status == MSC_OK) {
                 status = msc_quantizer__set(q, w->site, (int32_t)i, &found);

@@ -31,6 +31,9 @@ static double quant_size(const struct msc_quantize_inputs *in, int64_t elements,
     if (quant->type != MSC_DTYPE_NONE) {
         return (double)elements * (double)msc_dtype_bytes(quant->type);
     }
+    if (quant->blocks) {
+        return (double)elements / quant->blocks->n * quant->blocks->n_bytes;
+    }
     if (!target) {
         return packed_size((double)elements, quant->bits, quant->n, quant->low < 0);
     }
