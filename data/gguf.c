@@ -37,8 +37,8 @@ struct value {
     const char *key;
     uint32_t type;
     const uint8_t *at;
-    const char *text; // of a TEXT
-    uint64_t n;       // length of an ARRAY
+    const char *text;  // of a TEXT
+    size_t begin, end; // places of the key's first byte and after the value
 };
 
 struct msc_gguf {
@@ -46,7 +46,6 @@ struct msc_gguf {
     const uint8_t *file;
     size_t n_file_bytes;
     size_t at; // the place where the next thing is read
-    size_t values_at, values_end;
     size_t n_values, n_tensors;
     struct value *values;
     struct msc_gguf_tensor *tensors;
@@ -119,17 +118,18 @@ static enum msc_status fail_value_type(const struct msc_gguf *g, const char *key
 
 static enum msc_status read_array(struct value *v, struct msc_gguf *g) {
     uint32_t type;
+    uint64_t n;
     MSC_TRY(take_u32(&type, g));
-    MSC_TRY(take_u64(&v->n, g));
+    MSC_TRY(take_u64(&n, g));
     v->at = g->file + g->at;
     if (type == TEXT) {
-        return skip_texts(g, v->n);
+        return skip_texts(g, n);
     }
     if (type >= N_VALUE_TYPES || type == ARRAY) {
         return fail_value_type(g, v->key, type);
     }
-    return v->n <= (g->n_file_bytes - g->at) / value_bytes[type]
-               ? take(&v->at, g, v->n * value_bytes[type])
+    return n <= (g->n_file_bytes - g->at) / value_bytes[type]
+               ? take(&v->at, g, n * value_bytes[type])
                : fail_end(g);
 }
 
@@ -271,11 +271,11 @@ static enum msc_status read_header(struct msc_gguf *g) {
     g->n_values = (size_t)n_values;
     g->values = msc_arena_array(&g->arena, g->n_values + 1, sizeof(g->values[0]));
     MSC_TRY(MSC_ALLOCATED(g->values));
-    g->values_at = g->at;
     for (size_t i = 0; i < g->n_values; i++) {
+        g->values[i].begin = g->at;
         MSC_TRY(read_value(&g->values[i], g));
+        g->values[i].end = g->at;
     }
-    g->values_end = g->at;
     return read_tensors(g);
 }
 
@@ -381,15 +381,17 @@ bool msc_gguf_text(const char **out, const struct msc_gguf *g, const char *key) 
     return false;
 }
 
-int64_t msc_gguf_length(const struct msc_gguf *g, const char *key) {
-    const struct value *v = find_value(g, key);
-    return v && v->type == ARRAY ? (int64_t)v->n : -1;
+size_t msc_gguf_n_values(const struct msc_gguf *g) {
+    return g->n_values;
 }
 
-const uint8_t *msc_gguf_values(size_t *n_bytes, size_t *n_values, const struct msc_gguf *g) {
-    *n_bytes = g->values_end - g->values_at;
-    *n_values = g->n_values;
-    return g->file + g->values_at;
+const char *msc_gguf_value_key(const struct msc_gguf *g, size_t index) {
+    return g->values[index].key;
+}
+
+const uint8_t *msc_gguf_value_bytes(size_t *n_bytes, const struct msc_gguf *g, size_t index) {
+    *n_bytes = g->values[index].end - g->values[index].begin;
+    return g->file + g->values[index].begin;
 }
 
 size_t msc_gguf_alignment(const struct msc_gguf *g) {

@@ -45,10 +45,10 @@ const struct msc_gguf_tensor *msc_gguf_find(const struct msc_gguf *g, const char
 // not a text. Texts are borrowed until the file is closed.
 bool msc_gguf_number(double *out, const struct msc_gguf *g, const char *key);
 bool msc_gguf_text(const char **out, const struct msc_gguf *g, const char *key);
-// Length of an array; -1 if the key is absent or its value is not an array.
-int64_t msc_gguf_length(const struct msc_gguf *g, const char *key);
-// The part of the file that has the values, for writing them to another file.
-const uint8_t *msc_gguf_values(size_t *n_bytes, size_t *n_values, const struct msc_gguf *g);
+// The values in turn, for writing them to another file: their keys, and their bytes with key and type.
+size_t msc_gguf_n_values(const struct msc_gguf *g);
+const char *msc_gguf_value_key(const struct msc_gguf *g, size_t index);
+const uint8_t *msc_gguf_value_bytes(size_t *n_bytes, const struct msc_gguf *g, size_t index);
 size_t msc_gguf_alignment(const struct msc_gguf *g);
 
 // The elements as float32. *out is owned by the caller. MSC_E_UNSUPPORTED: the type is not a float

@@ -2,7 +2,6 @@
 
 #include "base/str.h"
 #include "tools/bias_edits.h"
-#include "tools/block_rows.h"
 #include "tools/strategy.h"
 
 #include <math.h>
@@ -180,6 +179,7 @@ static enum msc_status quantizer_init(struct msc_quantizer *q,
         MSC_TRY(check_fixed(q, &o->fixed[i]));
     }
     MSC_TRY(select_sites(q, o));
+    MSC_TRY(msc_quantizer__read_importance(q, o));
     MSC_TRY(msc_quantizer__apply_rules(q, o));
     set_without_scales(q);
     return MSC_OK;
@@ -252,6 +252,7 @@ void msc_quantizer_destroy(struct msc_quantizer *q) {
         for (size_t i = 0; q->edits && i < (size_t)q->sites.n_sites * q->n_choices; i++) {
             release_arrays(&q->edits[i]);
         }
+        msc_array_list_finish(&q->importance);
         msc_sites_finish(&q->sites);
         msc_arena_finish(&q->arena);
         msc_free(q);
@@ -308,14 +309,6 @@ int32_t msc_quantizer_fixed_choice(const struct msc_quantizer *q, int32_t site) 
 
 bool msc_quantizer__is_dynamic(const struct msc_quantizer *q, int32_t site, size_t choice) {
     return q->choices[choice].is_dynamic && q->sites.sites[site].kind == MSC_SITE_ACTIVATION;
-}
-
-bool msc_quantizer__takes_blocks(const struct msc_quantizer *q, int32_t site, size_t choice) {
-    const struct msc_site *s = &q->sites.sites[site];
-    const struct msc_tensor *t = msc_graph_tensor(q->graph, s->tensor);
-    const struct msc_gguf_block_type *type = q->choices[choice].blocks;
-    return !type || (s->kind == MSC_SITE_WEIGHT &&
-                     msc_block_rows_fits(t, s->group_axis, s->group_axes, type));
 }
 
 bool msc_quantizer__has_scales(const struct msc_quantizer *q, int32_t site, size_t choice) {

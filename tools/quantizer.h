@@ -102,6 +102,9 @@ struct msc_quantizer_options {
     // rows per column than `least_rows` is rounded to nearest, and corrected by a shift only.
     int64_t moment_rows, moment_columns;
     double least_rows;
+    // llama.cpp's importance file (tools/importance.h), in place of second moments of the weights
+    // that it has; NULL: none. Choices with blocks then have the observer `hessian` by default.
+    const char *imatrix;
     const struct msc_choice_rule
         *rules; // the first match counts; without a match all choices are allowed
     size_t n_rules;
@@ -109,7 +112,7 @@ struct msc_quantizer_options {
 
 // Reads the quantizer's keys of an environment's configuration ("target", "sites", "group",
 // "choices", "observers", "weights", "activations", "include", "exclude", "fix", "rules",
-// "outputs"); strings and lists are in the arena. MSC_E_INVALID: the target's runtime does not
+// "outputs", "imatrix"); strings and lists are in the arena. MSC_E_INVALID: the target's runtime does not
 // support a setting (graph/target.h). `target` is used if the object has no "target". Without
 // "sites", sites are the tensors that joints read. A choice without an observer takes the observer
 // that "observers" names for the kind of site; if "observers" names none for the kind, the choice
@@ -170,6 +173,9 @@ typedef void (*msc_quantizer_progress)(void *payload, enum msc_quantizer_stage s
 // all quants. msc_quantizer_round completes choices that depend on the inputs of weights.
 enum msc_status msc_quantizer_observe(struct msc_quantizer *q, struct msc_evaluator *ev,
                                       msc_quantizer_progress progress, void *payload);
+
+// Hash of the importance file; zeros if there is none.
+struct msc_hash msc_quantizer_importance_hash(const struct msc_quantizer *q);
 
 // Does any choice depend on the inputs of weights?
 bool msc_quantizer_has_rounding(const struct msc_quantizer *q);

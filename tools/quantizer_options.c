@@ -27,6 +27,7 @@ static const char *const group_names[] = {"tensor", "site", "joint"};
 struct defaults {
     enum msc_observer observers[2]; // [kind of site]
     bool are_auto[2];
+    enum msc_observer of_blocks;
 };
 
 // Chooses minmax or mse, whichever was better on networks of many kinds (docs/quantize.md). With
@@ -213,13 +214,14 @@ static enum msc_status read_is_dynamic(struct msc_choice *c, const cJSON *object
 }
 
 // Reads {"type": "q4_k", "observer": "hessian", "rounding": "descent"}.
-static enum msc_status read_blocks(struct msc_choice *c, const cJSON *object, const char *where) {
+static enum msc_status read_blocks(struct msc_choice *c, const cJSON *object,
+                                   const struct defaults *defaults, const char *where) {
     static const char *const keys[] = {"type", "observer", "rounding"};
     bool has_observer = msc_json_get(object, "observer") != NULL;
     MSC_TRY(msc_json_check_keys(object, keys, sizeof(keys) / sizeof(keys[0]), where));
     c->bits = c->blocks->bits;
     c->group_size = c->blocks->n;
-    c->observers[MSC_SITE_WEIGHT] = MSC_OBSERVER_MSE;
+    c->observers[MSC_SITE_WEIGHT] = defaults->of_blocks;
     MSC_TRY(read_rounding(c, object, where));
     if (has_observer) {
         MSC_TRY(read_observer(&c->observers[MSC_SITE_WEIGHT], object, "observer", where));
@@ -233,11 +235,13 @@ static enum msc_status read_blocks(struct msc_choice *c, const cJSON *object, co
                           where, c->blocks->name, msc_observer_name(observer));
 }
 
-static enum msc_status read_type(struct msc_choice *c, const cJSON *object, const char *where) {
+static enum msc_status read_type(struct msc_choice *c, const cJSON *object,
+                                 const struct defaults *defaults, const char *where) {
     const char *name;
     MSC_TRY(msc_json_get_text(&name, object, "type", where));
     c->blocks = msc_gguf_block_type_named(name);
-    return c->blocks ? read_blocks(c, object, where) : choice_read_float_type(c, object, where);
+    return c->blocks ? read_blocks(c, object, defaults, where)
+                     : choice_read_float_type(c, object, where);
 }
 
 static enum msc_status read_choice(struct msc_choice *c, const cJSON *object,
@@ -256,7 +260,7 @@ static enum msc_status read_choice(struct msc_choice *c, const cJSON *object,
         return MSC_FAIL(MSC_E_INVALID, "%s: a float choice allows no other key", where);
     }
     if (msc_json_get(object, "type")) {
-        return read_type(c, object, where);
+        return read_type(c, object, defaults, where);
     }
     MSC_TRY(get_optional_double(&bits, object, "bits", MIN_BITS, MAX_BITS, where));
     MSC_TRY(get_optional_double(&c->percentile, object, "percentile", 50.0001, 100, where));
@@ -300,6 +304,7 @@ static enum msc_status read_defaults(struct defaults *out, const cJSON *config) 
         [MSC_SITE_WEIGHT] = "weights", [MSC_SITE_ACTIVATION] = "activations"};
     const cJSON *object;
     *out = (struct defaults){.observers = {MSC_OBSERVER_MINMAX, MSC_OBSERVER_MINMAX}};
+    out->of_blocks = msc_json_get(config, "imatrix") ? MSC_OBSERVER_HESSIAN : MSC_OBSERVER_MSE;
     if (!msc_json_get(config, "observers")) {
         return MSC_OK;
     }
@@ -545,6 +550,9 @@ static enum msc_status read_options(struct msc_quantizer_options *out, const cJS
     if (!cJSON_IsNull(msc_json_get(config, "outputs"))) {
         MSC_TRY(msc_json_get_texts(&out->outputs, &out->n_outputs, config, "outputs", "tensors",
                                    "env", arena));
+    }
+    if (!cJSON_IsNull(msc_json_get(config, "imatrix")) && msc_json_get(config, "imatrix")) {
+        MSC_TRY(msc_json_get_text(&out->imatrix, config, "imatrix", "env"));
     }
     MSC_TRY(read_fixed(out, config, arena));
     MSC_TRY(read_moments(out, config));

@@ -388,6 +388,26 @@ static enum msc_status recall_moment(bool *found, struct rounding *r) {
     return status == MSC_E_NOT_FOUND ? MSC_OK : do_without(r, status);
 }
 
+// Takes the moment of the next use from the importance file.
+static enum msc_status take_importance(bool *found, struct rounding *r) {
+    size_t i = r->n_measured;
+    *found = msc_quantizer__has_importance(r->q, r->sites[i]);
+    if (*found) {
+        MSC_TRY(msc_quantizer__importance_moment(&r->moments[i], r->q, r->sites[i]));
+        r->n_measured++;
+    }
+    return MSC_OK;
+}
+
+// The uses up to the next one that is in the importance file.
+static size_t n_to_measure(const struct rounding *r) {
+    size_t end = r->n_measured;
+    while (end < r->n && !msc_quantizer__has_importance(r->q, r->sites[end])) {
+        end++;
+    }
+    return end - r->n_measured;
+}
+
 static enum msc_status measure_moments(struct rounding *r) {
     struct msc_moment_options o = MSC_MOMENT_OPTIONS_INIT;
     size_t n_done = 0, first = r->n_measured;
@@ -401,8 +421,8 @@ static enum msc_status measure_moments(struct rounding *r) {
     o.memory_bytes = r->options->memory_bytes > 0 ? r->options->memory_bytes : o.memory_bytes;
     o.progress = tell_measured;
     o.payload = r;
-    MSC_TRY(msc_moments_measure(r->moments + first, &n_done, r->slots + first, r->n - first, r->ev,
-                                &o));
+    MSC_TRY(msc_moments_measure(r->moments + first, &n_done, r->slots + first, n_to_measure(r),
+                                r->ev, &o));
     r->n_measured += n_done;
     for (size_t i = first; r->kept && i < r->n_measured; i++) {
         MSC_TRY(do_without(r, msc_moment_save(r->kept, "", r->slots[i], &r->moments[i])));
@@ -450,9 +470,10 @@ static enum msc_status round_measured(struct rounding *r) {
 
 static enum msc_status round_weights(struct rounding *r) {
     while (r->n_measured < r->n) {
-        bool is_kept;
-        MSC_TRY(recall_moment(&is_kept, r));
-        if (!is_kept) {
+        bool is_known;
+        MSC_TRY(take_importance(&is_known, r));
+        MSC_TRY(is_known ? MSC_OK : recall_moment(&is_known, r));
+        if (!is_known) {
             MSC_TRY(measure_moments(r));
         }
         MSC_TRY(round_measured(r));

@@ -37,6 +37,14 @@ static enum msc_status fit_values(const float x[], int64_t n, const struct msc_o
     return MSC_OK;
 }
 
+bool msc_quantizer__takes_blocks(const struct msc_quantizer *q, int32_t site, size_t choice) {
+    const struct msc_site *s = &q->sites.sites[site];
+    const struct msc_tensor *t = msc_graph_tensor(q->graph, s->tensor);
+    const struct msc_gguf_block_type *type = q->choices[choice].blocks;
+    return !type || (s->kind == MSC_SITE_WEIGHT &&
+                     msc_block_rows_fits(t, s->group_axis, s->group_axes, type));
+}
+
 enum msc_status msc_quantizer__fit_blocks(struct msc_quant *out, const struct msc_quantizer *q,
                                           int32_t site, int32_t choice,
                                           const struct msc_array *elements) {
