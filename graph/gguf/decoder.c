@@ -3,6 +3,7 @@
 #include "base/alloc.h"
 #include "base/str.h"
 #include "data/gguf.h"
+#include "graph/cost.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -152,14 +153,16 @@ static enum msc_status check_all_used(const struct decoder *d) {
     return MSC_OK;
 }
 
-// Adds a constant joint, with a weight of the same name.
+// Adds a constant joint, and its weight, which is not in the file.
 static enum msc_status add_constant(struct decoder *d, const char *name, enum msc_dtype dtype,
                                     int n_dims, int64_t length, const void *data) {
     struct msc_array *array;
+    char weight[64];
+    snprintf(weight, sizeof(weight), MSC_ADDED_PREFIX "%s", name);
     MSC_TRY(msc_array_create_from(&array, dtype, n_dims, &length, data));
-    enum msc_status status = msc_array_list_add(d->weights, name, array);
+    enum msc_status status = msc_array_list_add(d->weights, weight, array);
     msc_array_release(array);
-    msc_str_printf(&d->text, "ID %s OPTYPE: constant WEIGHTS: const: %s\n", name, name);
+    msc_str_printf(&d->text, "ID %s OPTYPE: constant WEIGHTS: const: %s\n", name, weight);
     return status;
 }
 
