@@ -167,6 +167,7 @@ def make_decoders():
         make_decoder(f"{name}.gguf", arch, is_tied)
         arrays[name] = compute_logits(f"{name}.gguf", ids)
     np.savez("gguf_logits.npz", **arrays)
+    np.save("gguf_ids.npy", ids)
 
 
 if __name__ == "__main__":
