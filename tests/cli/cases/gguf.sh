@@ -55,6 +55,11 @@ for form in gguf dat; do
     mscgym show i/quantize_0.jsonl --json | jq -c '[.. | .distill_loss? // empty]' >"loss_$form"
 done
 cmp loss_gguf loss_dat && echo same losses
+jq -c 'del(.quantize.gym[0].env.imatrix) | .workspace = "j"' importance.json >option.json
+mkdir elsewhere && (cd elsewhere && mscgym search ../option.json --imatrix ../importance.gguf --quiet >out.txt 2>&1 || cat out.txt)
+jq -r 'select(.kind == "header") | .config.quantize.gym[0].env.imatrix' j/quantize_0.jsonl
+mscgym show j/quantize_0.jsonl --json | jq -c '[.. | .distill_loss? // empty]' | cmp - loss_gguf && echo same losses
+mscgym resume j/quantize_0.jsonl --trials 2 --quiet >out.txt 2>&1 || cat out.txt
 
 echo "- errors"
 fails() {
