@@ -354,7 +354,7 @@ static enum msc_status read_type(struct msc_quant *q, const cJSON *object, const
     static const char *const of_integers[] = {
         "bits",       "low",        "high",     "axis",       "scales",      "zero_points",
         "group_size", "group_axes", "observer", "percentile", "range_scale", "symmetric",
-        "rounding",   "integers",   "correct",  "shifts"};
+        "rounding",   "integers",   "correct",  "shifts",     "blocks"};
     const char *name;
     MSC_TRY(msc_json_get_text(&name, object, "type", where));
     if (msc_gguf_block_type_named(name)) {
