@@ -19,8 +19,6 @@
 #include "data/array.h"
 #include "data/gguf_block.h"
 
-MSC_PUBLIC_BEGIN
-
 struct msc_gguf;
 
 struct msc_gguf_tensor {
@@ -60,7 +58,5 @@ enum msc_status msc_gguf_load(struct msc_array **out, const struct msc_gguf *g,
 size_t msc_gguf_n_bytes(int type, int64_t n, int64_t row_length);
 // The name of a type in upper case ("Q4_K"), as files and llama.cpp's listings have it.
 const char *msc_gguf_type_name(char name[8], int type);
-
-MSC_PUBLIC_END
 
 #endif
