@@ -107,6 +107,12 @@ def check_results(mscgym, folder):
         check(client.wait(first["id"])["state"] == "done", f"without a configuration: {client.job(first['id'])}")
         check(b"Jobs" in get(service, "/")[1], "the overview is no page")
         check_commands(service, folder, id)
+        config = digits("quantize", 4, choices=[{"bits": 8}, {"float": True}])
+        config["quantize"]["target"] = "tflite"
+        lite = submit(client, config)
+        check(client.wait(lite)["state"] == "done", f"for LiteRT: {client.job(lite)}")
+        with open(client.fetch(lite, os.path.join(folder, "lite"))[0], "rb") as file:
+            check(file.name.endswith("model.tflite") and file.read(8)[4:] == b"TFL3", f"fetched {file.name}")
         check(service.stop() == 0, "the server did not end in order")
 
 
