@@ -58,6 +58,8 @@ void msc_file_writer_abort(struct msc_file_writer *w);
 // system cannot sync folders.
 void msc_file_sync_folder(const char *path);
 
+// Syncs the contents of a file that another program wrote, and its folder.
+enum msc_status msc_file_sync(const char *path);
 bool msc_file_exists(const char *path);
 enum msc_status msc_file_make_folders(const char *path); // like mkdir -p; also syncs the folders
 enum msc_status msc_file_remove(const char *path);       // not an error if absent

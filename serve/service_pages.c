@@ -13,13 +13,6 @@
 
 #define MOST_BESIDE 8
 
-static enum MHD_Result answer_page(struct msc_request *r, const struct msc_page_source *source) {
-    pthread_mutex_lock(&r->service->pages_lock);
-    enum MHD_Result result = msc_page_cache_answer(&r->service->pages, r->connection, source);
-    pthread_mutex_unlock(&r->service->pages_lock);
-    return result;
-}
-
 // ---- The overview -----------------------------------------------------------------------------
 
 static enum msc_status add_value(cJSON *row, const char *key, double value) {
@@ -60,10 +53,9 @@ static enum msc_status fill_rows(cJSON *rows, const cJSON *jobs) {
     return MSC_OK;
 }
 
-static enum msc_status write_overview(struct msc_str *out, const struct msc_page_source *source) {
+static enum msc_status write_overview(struct msc_str *out, const struct msc_request *r) {
     static const char *const columns[] = {"job",        "state",   "trials",  "best", "accuracy",
                                           "size_bytes", "created", "message", NULL};
-    const struct msc_request *r = source->payload;
     cJSON *jobs = NULL, *rows = cJSON_CreateArray();
     enum msc_status status = MSC_ALLOCATED(rows);
     if (status == MSC_OK) {
@@ -86,12 +78,13 @@ static enum msc_status write_overview(struct msc_str *out, const struct msc_page
 }
 
 enum MHD_Result msc_service__overview(struct msc_request *request) {
-    struct msc_arena arena = {0};
-    const char *key = msc_arena_printf(&arena, "user %s", request->user->name);
-    const struct msc_page_source source = {.key = key, .write = write_overview, .payload = request};
-    enum MHD_Result result = key ? answer_page(request, &source) : MHD_NO;
-    msc_arena_finish(&arena);
-    return result;
+    struct msc_str text = {0};
+    enum msc_status status = write_overview(&text, request);
+    if (status != MSC_OK) {
+        msc_str_finish(&text);
+        return msc_service__fail(request, msc_service__code(status), NULL, NULL);
+    }
+    return msc_service__send(request, MHD_HTTP_OK, &text, MSC_HTTP_PAGE);
 }
 
 // ---- The report -------------------------------------------------------------------------------
@@ -102,8 +95,10 @@ static enum msc_status list_records(cJSON **out, const char *folder, struct msc_
     return msc_workspace_list(out, NULL, &work, 1);
 }
 
-static enum MHD_Result answer_records(struct msc_request *r, const cJSON *records) {
+static enum MHD_Result answer_records(struct msc_request *r, const cJSON *records,
+                                      const char *folder) {
     const char *paths[MOST_BESIDE];
+    struct msc_http_text *page = NULL;
     size_t n = 0;
     const cJSON *record = NULL;
     cJSON_ArrayForEach(record, records) {
@@ -114,11 +109,14 @@ static enum MHD_Result answer_records(struct msc_request *r, const cJSON *record
     if (n == 0) {
         return msc_service__fail(r, MHD_HTTP_CONFLICT, "the job has no record yet", NULL);
     }
-    return answer_page(r, &(struct msc_page_source){.key = r->id,
-                                                    .paths = paths,
-                                                    .n = n,
-                                                    .write = msc_page_write_records,
-                                                    .back = "../../../"});
+    const struct msc_page_source source = {
+        .key = r->id, .paths = paths, .n = n, .write = msc_page_write_records, .back = "../../../"};
+    if (msc_page_cache_get(&page, &r->service->pages, &source) != MSC_OK) {
+        return msc_service__fail(r, MHD_HTTP_INTERNAL_SERVER_ERROR, NULL, folder);
+    }
+    enum MHD_Result result = msc_http_send(r->connection, MHD_HTTP_OK, page, &r->service->patience);
+    msc_http_text_drop(page);
+    return result;
 }
 
 enum MHD_Result msc_service__report(struct msc_request *request) {
@@ -129,7 +127,7 @@ enum MHD_Result msc_service__report(struct msc_request *request) {
     enum MHD_Result result =
         !folder ? msc_service__fail(request, MHD_HTTP_NOT_FOUND, "there is no such job", NULL)
         : status != MSC_OK ? msc_service__fail(request, msc_service__code(status), NULL, folder)
-                           : answer_records(request, records);
+                           : answer_records(request, records, folder);
     cJSON_Delete(records);
     msc_free(folder);
     msc_arena_finish(&arena);
