@@ -525,6 +525,7 @@ enum msc_status msc_page__record(struct msc_str *out, const cJSON *record, int i
     write_tradeoff(out, record, index);
     write_choices(out, record, index);
     write_layers(out, record, index);
+    msc_page__layers(out, record, index);
     write_effects(out, record, index);
     write_learnt(out, record, index);
     write_graph(out, record, index);
