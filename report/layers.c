@@ -15,7 +15,6 @@ enum msc_status msc_report_layers(struct cJSON **out, const char *record,
     o.has_log_level = true;
     o.log_level = MSC_LOG_WARNING;
     of_model.device = "cpu";
-    of_model.log = options->log;
     MSC_TRY_OUT(msc_record_plan_open(&plan, record, -1, &o));
     MSC_TRY_OUT(msc_record_plan_make(&plan));
     const struct msc_config *config = msc_processor_config(plan.processor);

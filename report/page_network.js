@@ -292,7 +292,8 @@ function searchBox(graph, show, pick, count) {
 function makeDrawing(graph, record, parts) {
   const plan = record.plan || [];
   const scopes = findScopes(graph.joints);
-  const state = { open: graph.joints.length > MOST_OPEN ? chooseOpen(graph, scopes) : new Set(scopes), found: [], picked: null };
+  const first = parts.figure.openScopes || (graph.joints.length > MOST_OPEN ? chooseOpen(graph, scopes) : scopes);
+  const state = { open: new Set(first), found: [], picked: null };
   let drawn = null, nodes = [];
   function mark() {
     const found = new Set(state.found.map((i) => drawn.itemOf[i]));
@@ -310,6 +311,7 @@ function makeDrawing(graph, record, parts) {
       node.addEventListener("click", () => pick(k));
       node.addEventListener("dblclick", () => drawn.items[k].name && setOpen(drawn.items[k].name, true));
     });
+    parts.figure.openScopes = state.open; // for a newer page
     parts.drawing.replaceChildren(...drawn.edges.map(([from, to]) => edgeOf(drawn.items[from], drawn.items[to])), ...nodes);
     mark();
   }
@@ -363,7 +365,7 @@ function drawGraph(figure, record) {
   const frame = makeSvg("svg", { class: "frame", tabindex: 0, role: "application",
     "aria-label": "The network with its plan. Arrow keys move, plus and minus zoom, 0 shows all." });
   const count = make("span", { class: "count", role: "status" });
-  const parts = { drawing: makeSvg("g", {}), view: () => view,
+  const parts = { figure: figure, drawing: makeSvg("g", {}), view: () => view,
     text: make("p", { class: "picked-text", "aria-live": "polite" }, "Choose a joint to see what the plan does there.") };
   const network = makeDrawing(graph, record, parts);
   const view = makeView(frame, parts.drawing, network.drawn);
