@@ -16,8 +16,10 @@
 // ---- The overview -----------------------------------------------------------------------------
 
 static enum msc_status add_value(cJSON *row, const char *key, double value) {
-    char text[48];
-    snprintf(text, sizeof text, isfinite(value) ? "%.5g" : "", value);
+    char text[48] = "";
+    if (isfinite(value)) {
+        snprintf(text, sizeof text, "%.5g", value);
+    }
     return msc_json_add_text(row, key, text);
 }
 
