@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_EFFECTS = 20, NAME_BYTES = 40 };
+enum { MOST_EFFECTS = 20, NAME_BYTES = 36 };
 
 // ---- Numbers ------------------------------------------------------------------------------------
 

@@ -62,7 +62,7 @@ static enum msc_status draw_histogram(const struct msc_figures_subject *s, const
     const struct msc_plot plot = {
         .title =
             msc_arena_printf(arena, "%s: %s on its levels", s->prefix, msc_page__text(w, "tensor")),
-        .x = {.title = msc_arena_printf(arena, "%s, in steps of %.0f bits",
+        .x = {.title = msc_arena_printf(arena, "%s over its scales, %.0f bits",
                                         msc_page__text(w, "tensor"), msc_page__number(w, "bits")),
               .least = from,
               .most = from + (double)y.n * step},

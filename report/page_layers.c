@@ -55,8 +55,10 @@ static void write_quantity(struct msc_str *out, const char *metric, double value
 }
 
 static void write_error(struct msc_str *out, double error, double greatest) {
-    char text[32];
-    snprintf(text, sizeof text, error > 0.0 ? "%.2g %%" : "0", 100.0 * error);
+    char text[32] = "0";
+    if (error > 0.0) {
+        snprintf(text, sizeof text, "%.2g %%", 100.0 * error);
+    }
     msc_page__bar_cell(out, greatest > 0.0 ? error / greatest : 0.0, isnan(error) ? "–" : text);
 }
 

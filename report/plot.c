@@ -233,7 +233,7 @@ static void write_legend(struct msc_str *out, const struct msc_plot *plot) {
     double x = LEFT;
     for (size_t s = 0; s < plot->n_sets; s++) {
         const struct msc_plot_set *set = &plot->sets[s];
-        if (!has_any(set)) {
+        if (!has_any(set) || set->name[0] == '\0') {
             continue;
         }
         msc_str_printf(out, "<rect x=\"%.1f\" y=\"16\" width=\"14\" height=\"4\" fill=\"%s\"/>\n",

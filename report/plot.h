@@ -18,7 +18,7 @@ enum msc_plot_mark {
 
 // n points. A point with a number that is not finite is left out.
 struct msc_plot_set {
-    const char *name; // in the legend
+    const char *name; // in the legend; "": not there
     const char *color;
     const double *x, *y;
     size_t n;

@@ -5,6 +5,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "report/page.h"
+#include "report/units.h"
 #include "report/workspace.h"
 #include "serve/jobs_internal.h"
 
@@ -15,12 +16,16 @@
 
 // ---- The overview -----------------------------------------------------------------------------
 
+// Adds a value with its unit; nothing for NaN.
 static enum msc_status add_value(cJSON *row, const char *key, double value) {
-    char text[48] = "";
+    struct msc_str text = {0};
     if (isfinite(value)) {
-        snprintf(text, sizeof text, "%.5g", value);
+        msc_unit_value(&text, key, value);
     }
-    return msc_json_add_text(row, key, text);
+    enum msc_status status = msc_str_status(&text);
+    status = status == MSC_OK ? msc_json_add_text(row, key, msc_str_text(&text)) : status;
+    msc_str_finish(&text);
+    return status;
 }
 
 static enum msc_status fill_row(cJSON *row, const cJSON *job) {
