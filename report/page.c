@@ -128,6 +128,16 @@ enum msc_status msc_page_write(struct msc_str *out, const struct cJSON *document
 
 // ---- The list of records ----------------------------------------------------------------------
 
+static void write_list_cell(struct msc_str *out, const char *text, char kind) {
+    if (kind == 'w') {
+        msc_str_append(out, "<td class=\"b\">");
+        msc_html_name(out, text);
+        msc_str_append(out, "</td>");
+    } else {
+        msc_page__text_cell(out, text, kind == 'n');
+    }
+}
+
 enum msc_status msc_page_write_list(struct msc_str *out, const struct msc_page_list *list) {
     const cJSON *row = NULL;
     write_head(out, list->title, true);
@@ -147,7 +157,7 @@ enum msc_status msc_page_write_list(struct msc_str *out, const struct msc_page_l
         msc_html_name(out, msc_page__text(row, "name"));
         msc_str_append(out, "</a></th>");
         for (size_t i = 1; list->columns[i]; i++) {
-            msc_page__text_cell(out, msc_page__text(row, list->keys[i]), list->kinds[i] == 'n');
+            write_list_cell(out, msc_page__text(row, list->keys[i]), list->kinds[i]);
         }
         msc_str_append(out, "</tr>\n");
     }

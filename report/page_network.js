@@ -82,11 +82,24 @@ function scopesOf(name) {
   return scopes;
 }
 
-// The scopes with at least two joints, by name.
-function findScopes(joints) {
-  const counts = new Map();
-  joints.forEach((joint) => scopesOf(joint.name).forEach((scope) => counts.set(scope, (counts.get(scope) || 0) + 1)));
-  return new Set([...counts].filter(([, n]) => n > 1).map(([scope]) => scope));
+// True if no path leaves the joints and comes back: only such scopes are closed, because what comes
+// before them and what comes after them can then be told apart.
+function isConvex(inside, graph, parents) {
+  const after = new Array(graph.joints.length).fill(false); // joints that a path from inside reaches outside
+  return graph.joints.every((joint, i) => {
+    const isIn = inside.has(i);
+    const comesBack = parents[i].some((p) => after[p]);
+    after[i] = !isIn && (comesBack || parents[i].some((p) => inside.has(p)));
+    return !(isIn && comesBack);
+  });
+}
+
+// The scopes that can be closed: those with at least two joints, and convex.
+function findScopes(graph) {
+  const inside = new Map(), parents = graph.joints.map(() => []);
+  graph.edges.forEach(([from, to]) => parents[to].push(from));
+  graph.joints.forEach((joint, i) => scopesOf(joint.name).forEach((scope) => inside.set(scope, (inside.get(scope) || new Set()).add(i))));
+  return new Set([...inside].filter(([, joints]) => joints.size > 1 && isConvex(joints, graph, parents)).map(([scope]) => scope));
 }
 
 // What is drawn if the scopes in `open` are open: items, each a joint or a closed scope with its
@@ -142,7 +155,7 @@ function placeItems(drawn, graph) {
   const order = drawn.items.map((item, i) => i).sort((a, b) => drawn.items[a].depth - drawn.items[b].depth || a - b);
   const place = new Map(order.map((i, at) => [i, at]));
   order.forEach((i) => drawn.edges.forEach(([from, to]) => {
-    if (from === i && place.get(to) > place.get(from)) { // scopes may lie within each other: edges back do not count
+    if (from === i && place.get(to) > place.get(from)) {
       drawn.items[to].layer = Math.max(drawn.items[to].layer, drawn.items[i].layer + 1);
     }
   }));
@@ -291,7 +304,7 @@ function searchBox(graph, show, pick, count) {
 // The drawing and its state: the open scopes, the joints that were found, and the picked item.
 function makeDrawing(graph, record, parts) {
   const plan = record.plan || [];
-  const scopes = findScopes(graph.joints);
+  const scopes = findScopes(graph);
   const first = parts.figure.openScopes || (graph.joints.length > MOST_OPEN ? chooseOpen(graph, scopes) : scopes);
   const state = { open: new Set(first), found: [], picked: null };
   let drawn = null, nodes = [];

@@ -63,7 +63,7 @@ static enum msc_status write_list(struct msc_str *out, const struct msc_page_sou
                                                             .heading = "Running searches first",
                                                             .columns = columns,
                                                             .keys = keys,
-                                                            .kinds = "  nn ",
+                                                            .kinds = " wnn ",
                                                             .rows = s->list,
                                                             .all = has_all(s) ? "all" : NULL});
 }

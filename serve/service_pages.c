@@ -11,6 +11,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #define MOST_BESIDE 8
 
@@ -28,6 +29,13 @@ static enum msc_status add_value(cJSON *row, const char *key, double value) {
     return status;
 }
 
+// Adds a time to the minute: "2026-11-30 12:33" for "2026-11-30T12:33:12Z".
+static enum msc_status add_time(cJSON *row, const char *key, const char *time) {
+    char text[40];
+    snprintf(text, sizeof text, "%.10s %.5s", time, strlen(time) > 11 ? time + 11 : "");
+    return msc_json_add_text(row, key, text);
+}
+
 static enum msc_status fill_row(cJSON *row, const cJSON *job) {
     const cJSON *progress = msc_json_get(job, "progress");
     const cJSON *metrics = msc_json_get(progress, "best_metrics");
@@ -37,7 +45,7 @@ static enum msc_status fill_row(cJSON *row, const cJSON *job) {
     MSC_TRY(msc_json_add_text(row, "name", msc_json_text_of(job, "name")));
     MSC_TRY(msc_json_add_text(row, "address", address));
     MSC_TRY(msc_json_add_text(row, "state", msc_json_text_of(job, "state")));
-    MSC_TRY(msc_json_add_text(row, "created", msc_json_text_of(job, "created")));
+    MSC_TRY(add_time(row, "created", msc_json_text_of(job, "created")));
     MSC_TRY(add_value(row, "trials", msc_json_number_of(progress, "trials")));
     MSC_TRY(add_value(row, "best", msc_json_number_of(progress, "best")));
     MSC_TRY(add_value(row, "accuracy", msc_json_number_of(metrics, "accuracy")));
@@ -61,8 +69,11 @@ static enum msc_status fill_rows(cJSON *rows, const cJSON *jobs) {
 }
 
 static enum msc_status write_overview(struct msc_str *out, const struct msc_request *r) {
-    static const char *const columns[] = {"job",        "state",   "trials",  "best", "accuracy",
-                                          "size_bytes", "created", "message", NULL};
+    static const char *const columns[] = {"job",           "state",    "trials",
+                                          "best",          "accuracy", "size_bytes",
+                                          "created (UTC)", "message",  NULL};
+    static const char *const keys[] = {"job",      "state",      "trials",  "best",
+                                       "accuracy", "size_bytes", "created", "message"};
     cJSON *jobs = NULL, *rows = cJSON_CreateArray();
     enum msc_status status = MSC_ALLOCATED(rows);
     if (status == MSC_OK) {
@@ -75,8 +86,8 @@ static enum msc_status write_overview(struct msc_str *out, const struct msc_requ
         status = msc_page_write_list(out, &(struct msc_page_list){.title = "Jobs",
                                                                   .heading = "Newest first",
                                                                   .columns = columns,
-                                                                  .keys = columns,
-                                                                  .kinds = "  nnnn  ",
+                                                                  .keys = keys,
+                                                                  .kinds = " wnnnnw ",
                                                                   .rows = rows});
     }
     cJSON_Delete(jobs);

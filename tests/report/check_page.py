@@ -294,6 +294,10 @@ def check_scopes(port):
     check("a newer picture has the same scopes", tab.ask(shown) == "in /a/b /a/e /f/g out 5")
     tab.ask("figure.querySelector('.scope').dispatchEvent(new MouseEvent('click')); press('Open /a/b')")
     check("and opens", tab.ask(shown) == "in /a/b/c /a/b/d /a/e /f/g out 6")
+    check("a scope that a path leaves and enters again is never closed", tab.ask("""(() => {
+      const joints = ['/k/x', 'y', '/k/z', '/k/l/m', '/k/l/n'].map((name) => ({ name: name }));
+      return [...findScopes({ joints: joints, edges: [[0, 1], [1, 2], [2, 3], [3, 4]] })].join();
+    })()""") == "/k/l")
     check("no error", tab.errors == [])
 
 
