@@ -38,8 +38,8 @@ int64_t msc_packed_bytes(int64_t n, int32_t bits) {
 }
 
 // Zero points have the integers' type. Weights in groups are converted to floats when they are
-// loaded; their zero points, if any, take 4 bytes. Without a target, zero points take 4 bytes if any
-// of them may differ from 0.
+// loaded; their zero points, if any, take 4 bytes. Without a target, zero points take 4 bytes if
+// any of them may differ from 0.
 double msc_packed_weight_bytes(const struct msc_target *target, int64_t n,
                                const struct msc_quant *quant) {
     bool is_symmetric = quant->low < 0;

@@ -1,5 +1,5 @@
-// What the servers of this program share: answers with safe headers, and an end for connections that
-// are too slow (report/patience.h).
+// What the servers of this program share: answers with safe headers, and an end for connections
+// that are too slow (report/patience.h).
 //
 //     MHD_start_daemon(..., MHD_OPTION_NOTIFY_CONNECTION, msc_http_note_connection, &patience,
 //                      MHD_OPTION_NOTIFY_COMPLETED, msc_http_note_end, &patience,
@@ -27,14 +27,14 @@ enum MHD_Result msc_http_answer(struct MHD_Connection *connection, unsigned code
 
 // A text that several answers may share, such as a page. Any thread may use it.
 struct msc_http_text;
-// Takes the text over, which is empty after that; it is finished also on failure. *out is one use of
-// the text, which the caller gives back by `drop`.
+// Takes the text over, which is empty after that; it is finished also on failure. *out is one use
+// of the text, which the caller gives back by `drop`.
 enum msc_status msc_http_text_create(struct msc_http_text **out, struct msc_str *text,
                                      const char *type);
 struct msc_http_text *msc_http_text_keep(struct msc_http_text *text); // one more use
 void msc_http_text_drop(struct msc_http_text *text);                  // accepts NULL
-// Answers with the text. A client that reads one part (MSC_HTTP_PART_BYTES) in the time limit may go
-// on with the next.
+// Answers with the text. A client that reads one part (MSC_HTTP_PART_BYTES) in the time limit may
+// go on with the next.
 enum MHD_Result msc_http_send(struct MHD_Connection *connection, unsigned code,
                               struct msc_http_text *text, struct msc_patience *patience);
 #define MSC_HTTP_PART_BYTES ((size_t)256 << 10)

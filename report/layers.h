@@ -1,4 +1,5 @@
-// Measures the delivered plan of a record layer by layer: the member `layers` of a record on a page.
+// Measures the delivered plan of a record layer by layer: the member `layers` of a record on a
+// page.
 //
 //     MSC_TRY(msc_report_layers(&layers, "digits.jsonl", &(struct msc_layers_options){0}));
 //

@@ -242,8 +242,8 @@ static bool is_before(const struct turn *a, const struct turn *b) {
                                         : a->oldest->number < b->oldest->number;
 }
 
-// The next job to start: the oldest of the user with the fewest running ones; of several such users,
-// of the one who has waited longest since a start. NULL: none may start.
+// The next job to start: the oldest of the user with the fewest running ones; of several such
+// users, of the one who has waited longest since a start. NULL: none may start.
 static struct msc_job *next_job(struct msc_jobs *jobs) {
     const struct msc_users *users = jobs->o.users;
     const struct turn *best = NULL;

@@ -9,9 +9,9 @@
 //     JOBS/.new-ID, .gone-ID   jobs that are being uploaded or removed
 //
 // A job is a child process, `mscgym search` under its own supervision. A state is written before it
-// shown, and a killed server takes its searches along. So after a restart every job is where it was:
-// jobs that ran are queued again, and their searches continue from their records. A request for
-// states reads memory only: it waits for no disk.
+// shown, and a killed server takes its searches along. So after a restart every job is where it
+// was: jobs that ran are queued again, and their searches continue from their records. A request
+// for states reads memory only: it waits for no disk.
 //
 // Functions may be called by any thread, except that one thread opens, steps and closes.
 #ifndef MSC_SERVE_JOBS_H
@@ -44,8 +44,8 @@ struct msc_jobs_options {
     const struct msc_log *log;
 };
 
-// What a user asks for. Strings are borrowed; NULL: not given. Paths are those of files in the job's
-// folder `files`, or of files under a root.
+// What a user asks for. Strings are borrowed; NULL: not given. Paths are those of files in the
+// job's folder `files`, or of files under a root.
 struct msc_job_wish {
     const struct msc_user *user;
     const char *name;   // shown to people

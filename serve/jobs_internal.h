@@ -60,9 +60,9 @@ struct msc_job {
     double looked_s;
 };
 
-// Two locks keep requests for states from waiting for the disk. `changes` is held while a job changes,
-// also while its state is written. `lock` is held only for moments, to read or replace what is in
-// memory. A thread that wants both takes `changes` first.
+// Two locks keep requests for states from waiting for the disk. `changes` is held while a job
+// changes, also while its state is written. `lock` is held only for moments, to read or replace
+// what is in memory. A thread that wants both takes `changes` first.
 struct msc_jobs {
     struct msc_jobs_options o;
     pthread_mutex_t changes, lock;
@@ -95,11 +95,13 @@ enum msc_status msc_job__change(struct msc_jobs *jobs, struct msc_job *job,
                                 struct msc_job_now *next, bool must);
 void msc_job__set_pid(struct msc_jobs *jobs, struct msc_job *job, pid_t pid);
 bool msc_job__signal(const struct msc_job *job, int signal_number);
-// Appends a message without the paths of this machine: `part` is a job's folder, or that of all jobs.
+// Appends a message without the paths of this machine: `part` is a job's folder, or that of all
+// jobs.
 void msc_job__append_without(struct msc_str *out, const char *text, const char *part);
 
-// jobs_config.c: writes files/.search.json from the job's configuration `from`, a name in its folder
-// `files`, with the job's model, inputs and labels and its workspace. Errors as msc_jobs_submit.
+// jobs_config.c: writes files/.search.json from the job's configuration `from`, a name in its
+// folder `files`, with the job's model, inputs and labels and its workspace. Errors as
+// msc_jobs_submit.
 enum msc_status msc_job__write_config(const struct msc_job *job,
                                       const struct msc_jobs_options *options, const char *from);
 // Checks model, inputs and labels for `mscgym init`.

@@ -269,8 +269,8 @@ static enum msc_status read_tls(struct msc_service *s) {
     return msc_file_read(&s->key, &n_bytes, s->o.key);
 }
 
-// The listening thread calls this; the threads of connections inherit its priority from it. Searches,
-// which another thread starts, keep theirs.
+// The listening thread calls this; the threads of connections inherit its priority from it.
+// Searches, which another thread starts, keep theirs.
 static enum MHD_Result accept_quietly(void *payload, const struct sockaddr *address,
                                       socklen_t length) {
     (void)payload;

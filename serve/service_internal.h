@@ -53,8 +53,8 @@ extern const struct msc_route msc_service__routes[]; // ended by an empty one
 
 // ---- Answers ----------------------------------------------------------------------------------
 
-// {"error": text} of one line. Uses the thread's message if `text` is NULL, without the server's own
-// path `folder` (NULL: the folder of the jobs).
+// {"error": text} of one line. Uses the thread's message if `text` is NULL, without the server's
+// own path `folder` (NULL: the folder of the jobs).
 void msc_service__write_error(struct msc_str *out, const char *text, const char *folder);
 enum MHD_Result msc_service__fail(struct msc_request *request, unsigned code, const char *text,
                                   const char *folder);

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Checks `mscgym report --layers` on the digits network: errors against ONNX Runtime, bytes against the exported file's,
-histograms against numpy, and the figures against the document.
+"""Checks `mscgym report --layers` on the digits network: errors against ONNX Runtime, bytes against the metric
+size_bytes, histograms against numpy, and the figures against the document.
 
 usage: check_layers.py MSCGYM
 

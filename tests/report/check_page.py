@@ -263,12 +263,14 @@ def check_scopes(port):
     tab = Tab(port, url_of("bad.html"))
     tab.ask("""(() => {
       const names = ['in', '/a/b/c', '/a/b/d', '/a/e', '/f/g', 'out'];
-      const joints = names.map((name, i) => ({ name: name, op: 'x', shape: '1', details: '', column: .5, layer: i, tasks: i === 2 ? [0] : [] }));
+      const joints = names.map((name, i) => ({ name: name, op: 'x', shape: '1', details: '', column: .5, layer: i,
+                                               tasks: i === 2 ? [0] : [] }));
       window.graph = { joints: joints, edges: [[0, 1], [1, 2], [2, 3], [0, 3], [3, 4], [4, 5]], layers: 6, columns: 1 };
       window.figure = document.createElement('figure');
       document.querySelector('article').append(figure);
       drawGraph(figure, { graph: graph, plan: [{ task: 't', choice: '4', bits: 4, kind: 'weight' }] });
-      window.press = (text) => [...figure.querySelectorAll('button')].find((b) => b.textContent.startsWith(text)).click();
+      window.press = (text) =>
+        [...figure.querySelectorAll('button')].find((b) => b.textContent.startsWith(text)).click();
     })()""")
     shown = ("[...figure.querySelectorAll('.node')].map(n => n.querySelector('title').textContent).join(' ') + ' '"
              " + figure.querySelectorAll('.edge').length")

@@ -3,8 +3,9 @@
 //
 //     CALL TEXT MILLISECONDS ERRNO
 //
-// A call (open, opendir, fsync or fork) whose path contains the text waits, and fails if the number of
-// the error is not 0. A fork has the path "-". Only the server is concerned, not its searches.
+// A call (open, opendir, fsync or fork) whose path contains the text waits, and fails if the
+// number of the error is not 0. A fork has the path "-". Only the server is concerned, not its
+// searches.
 #define _GNU_SOURCE
 
 #include <dirent.h>
