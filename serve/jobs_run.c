@@ -166,7 +166,8 @@ static void end(struct msc_jobs *jobs, struct msc_job *job, enum msc_job_state s
 // run is still ending (MSC_E_STATE), or the machine has no room (MSC_E_NOMEM).
 static void put_off(struct msc_jobs *jobs, struct msc_job *job, enum msc_status status) {
     double now_s = msc_clock_seconds();
-    bool is_first = job->blocked_s == 0.0;
+    // A job may have been cancelled since the last attempt, and resumed.
+    bool is_first = job->blocked_s == 0.0 || now_s - job->not_before_s > MOST_ENDING_S;
     job->blocked_s = is_first ? now_s : job->blocked_s;
     bool may_pass =
         status == MSC_E_NOMEM || (status == MSC_E_STATE && now_s - job->blocked_s < MOST_ENDING_S);
