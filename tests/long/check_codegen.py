@@ -232,7 +232,7 @@ class CProgram(Program):
                                             "--quiet")
             self.expect("exports its strategy", code == 0, text)
             with open(model, encoding="utf-8") as file:
-                name = json.loads(file.readline())["config"]["model"]
+                name = os.path.basename(json.loads(file.readline())["config"]["model"])
             model = name if os.path.exists(name) else f"{ROOT}/examples/digits/{name}"
             more = ["--strategy", "record.json"]
         elif "quantised" not in self.name and "half" not in self.name:
