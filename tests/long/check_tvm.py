@@ -274,6 +274,24 @@ class TvmTest(unittest.TestCase):
                          ["clip"] * 3 + ["nn.pad"] * 3 + ["tile", "strided_slice", "identity"])
         self.near(self.run_graph(graph, [x]), run(module, "main", [x]), "abcdefghi")
 
+    def test_einsum_loops(self):
+        """Products that TVM's front end of ONNX writes as loops: scores, sums without an operand, three operands."""
+        x, y, z = values(2, 3, 8, 5), values(2, 3, 6, 5), values(1, 7)
+        cases = [("bhid,bhjd->bhij", [0, 1]), ("bhid,bhjd->", [0, 1]), ("bhid->dhb", [0]), ("bhid,bhid->bhi", [0, 0]),
+                 ("bhid,bhjd,ak->ijk", [0, 1, 2]), ("ak,bhid->kdih", [2, 0])]
+        variables = [tensor(name, data.shape, "float32") for name, data in zip("xyz", (x, y, z))]
+        builder = relax.BlockBuilder()
+        with builder.function("main", variables):
+            results = [builder.emit_te(topi.einsum, equation, *[variables[i] for i in operands])
+                       for equation, operands in cases]
+            builder.emit_func_output(builder.emit(relax.Tuple(results)))
+        module = builder.finalize()
+        graph = from_relax(module)
+        self.assertEqual([joint.optype for joint in graph.joints[3:]], ["einsum"] * len(cases))
+        expected = [numpy.einsum(equation, *[(x, y, z)[i] for i in operands]) for equation, operands in cases]
+        self.near(self.run_graph(graph, [x, y, z]), expected, "abcdef")
+        self.near(run(to_relax(graph), "main", [x, y, z]), expected, "abcdef")
+
     def test_unknown_loops(self):
         """Loops without a joint travel as external joints, through JSON, text and ONNX, and come back as they were."""
         n, x = symbol("n"), values(3, 4)
