@@ -142,10 +142,24 @@ def folded(path, folder, shapes):
 
 
 def in_doubles(model):
-    """The model with numbers of 64 bits in place of 32. Normalisations lose their momentum, with which onnx's evaluator
-    would compute statistics of the batch before version 14."""
+    """The model with numbers of 64 bits in place of 32, and products and sums in place of normalisations, for which
+    onnx's evaluator uses statistics of the batch before version 14."""
     import onnx
     model = copy.deepcopy(model)
+    arrays = {item.name: onnx.numpy_helper.to_array(item) for item in model.graph.initializer}
+    for i, node in reversed([*enumerate(model.graph.node)]):
+        if node.op_type == "BatchNormalization":
+            gain, shift, mean, variance = (arrays[name].astype("float64").reshape(-1, 1, 1) for name in node.input[1:])
+            epsilon = next((item.f for item in node.attribute if item.name == "epsilon"), 1e-5)
+            factor = gain / numpy.sqrt(variance + epsilon)
+            name = node.output[0]
+            model.graph.initializer.extend([onnx.numpy_helper.from_array(factor, f"{name}_factor"),
+                                            onnx.numpy_helper.from_array(shift - mean * factor, f"{name}_term")])
+            made = [onnx.helper.make_node("Mul", [node.input[0], f"{name}_factor"], [f"{name}_product"]),
+                    onnx.helper.make_node("Add", [f"{name}_product", f"{name}_term"], [name])]
+            del model.graph.node[i]
+            for part in reversed(made):
+                model.graph.node.insert(i, part)
     single, double = onnx.TensorProto.FLOAT, onnx.TensorProto.DOUBLE
 
     def widened(tensor):
@@ -155,10 +169,6 @@ def in_doubles(model):
     for tensor in model.graph.initializer:
         widened(tensor)
     for node in model.graph.node:
-        if node.op_type == "BatchNormalization":
-            kept = [item for item in node.attribute if item.name != "momentum"]
-            del node.attribute[:]
-            node.attribute.extend(kept)
         for attribute in node.attribute:
             if attribute.type == onnx.AttributeProto.TENSOR:
                 widened(attribute.t)
