@@ -5,7 +5,6 @@
 #include "base/json.h"
 #include "base/str.h"
 #include "graph/external.h"
-#include "graph/infer.h"
 #include "graph/onnx/onnx.h"
 #include "graph/passes/bind.h"
 #include "graph/passes/extract.h"
@@ -124,26 +123,9 @@ static enum msc_status choose_colors(int32_t colors[], const struct msc_graph *g
 
 // ---- Values between pieces --------------------------------------------------------------------
 
-// True if a value can have the samples along its first axis: `run` passes one sample at a time, and
-// joins the results there. `lengths` [n_prims] is 1 for the symbol that counts samples, and -1 for
-// others. A length that is not known is not refused.
-static bool counts_samples(const struct msc_graph *g, const struct msc_tensor *t, int32_t symbol,
-                           const int64_t lengths[]) {
-    for (int i = 1; i < t->n_dims; i++) {
-        if (t->dims[i] < 0 && t->prims[i] == symbol) {
-            return t->dims[0] < 0 && t->prims[0] == symbol;
-        }
-    }
-    int64_t first = t->n_dims == 0
-                        ? 0
-                        : msc_dim_evaluate(g, (struct msc_dim){t->dims[0], t->prims[0]}, lengths);
-    return first < 0 || first == 1;
-}
-
-static enum msc_status check_value(const struct msc_graph *g, int32_t tensor, int32_t symbol,
+static enum msc_status check_value(const struct msc_graph *g, int32_t tensor,
                                    const int64_t lengths[], const struct msc_split_options *o) {
-    const struct msc_tensor *t = msc_graph_tensor(g, tensor);
-    if (counts_samples(g, t, symbol, lengths)) {
+    if (msc_graph_counts_samples(g, tensor, lengths)) {
         return MSC_OK;
     }
     struct msc_str text = {0};
@@ -159,22 +141,18 @@ static enum msc_status check_value(const struct msc_graph *g, int32_t tensor, in
     return status;
 }
 
-// Checks the values that joints read from other pieces. Models without an open number of samples
-// are not checked.
+// Checks the values that joints read from other pieces.
 static enum msc_status check_values(const struct msc_graph *g, const int32_t pieces[],
                                     const struct msc_split_options *o, struct msc_arena *arena) {
-    int32_t symbol = msc_graph_sample_symbol(g);
     int64_t *lengths = msc_arena_array(arena, (size_t)msc_graph_n_prims(g) + 1, sizeof lengths[0]);
     MSC_TRY(MSC_ALLOCATED(lengths));
-    for (int32_t i = 0; i < msc_graph_n_prims(g); i++) {
-        lengths[i] = i == symbol ? 1 : -1;
-    }
-    for (int32_t i = 0; symbol != MSC_NO_ID && i < msc_graph_n_joints(g); i++) {
+    msc_graph_sample_lengths(lengths, g);
+    for (int32_t i = 0; i < msc_graph_n_joints(g); i++) {
         const struct msc_joint *j = msc_graph_joint(g, i);
         for (int32_t k = 0; !msc_graph_is_shared(g, i) && k < j->n_inputs; k++) {
             int32_t producer = msc_graph_tensor(g, j->inputs[k])->producer;
             if (!msc_graph_is_shared(g, producer) && pieces[producer] != pieces[i]) {
-                MSC_TRY(check_value(g, j->inputs[k], symbol, lengths, o));
+                MSC_TRY(check_value(g, j->inputs[k], lengths, o));
             }
         }
     }

@@ -1,0 +1,195 @@
+// The environment `placement`: which backend computes which group of joints, by a measured table
+// (docs/placement.md). It needs no model: `mscgym place` writes the table.
+#include "env/placement/placement.h"
+
+#include "base/file.h"
+#include "base/json.h"
+#include "env/api/env.h"
+
+#include <math.h>
+
+enum {
+    METRIC_LATENCY,
+    METRIC_PIECES,
+    METRIC_COUNT,
+};
+
+struct placement_env {
+    const char *file;
+    bool exact;
+    struct msc_placement *table;
+    struct msc_space space;
+};
+
+static const struct msc_metric metrics[METRIC_COUNT] = {
+    [METRIC_LATENCY] = {.name = "latency_us",
+                        .unit = "us",
+                        .help = "predicted latency: of the pieces and of the cuts between them"},
+    [METRIC_PIECES] = {.name = "pieces", .unit = "", .help = "number of pieces"},
+};
+
+static const struct msc_param params[] = {
+    {.name = "file",
+     .help = "table of latencies that mscgym place wrote (docs/placement.md)",
+     .offset = offsetof(struct placement_env, file),
+     .type = MSC_PARAM_TEXT},
+    {.name = "exact",
+     .help = "evaluate the optimum of the table, found by a dynamic program, as a baseline",
+     .offset = offsetof(struct placement_env, exact),
+     .type = MSC_PARAM_BOOL,
+     .number = 1},
+    {0},
+};
+
+static const char *const feature_names[] = {"position", "joints", "macs"};
+enum { FEATURE_COUNT = sizeof feature_names / sizeof feature_names[0] };
+
+// ---- The space --------------------------------------------------------------------------------
+
+// Backends by the latency of the group alone, the slowest first; those that cannot run it lead.
+static void order_choices(uint32_t order[], const struct msc_placement *p, size_t group) {
+    for (size_t i = 0; i < p->n_backends; i++) {
+        size_t k = i;
+        double us = *msc_placement_us(p, group, group, i);
+        while (k > 0) {
+            double other = *msc_placement_us(p, group, group, order[k - 1]);
+            if (!(isnan(us) ? !isnan(other) : us > other)) {
+                break;
+            }
+            order[k] = order[k - 1];
+            k--;
+        }
+        order[k] = (uint32_t)i;
+    }
+}
+
+static enum msc_status build_tasks(struct placement_env *e, struct msc_arena *arena) {
+    const struct msc_placement *p = e->table;
+    const char **labels = msc_arena_array(arena, p->n_backends, sizeof *labels);
+    uint32_t *orders = msc_arena_array(arena, p->n_groups * p->n_backends, sizeof *orders);
+    double *features = msc_arena_array(arena, p->n_groups * FEATURE_COUNT, sizeof *features);
+    struct msc_task *tasks = msc_arena_array(arena, p->n_groups, sizeof *tasks);
+    MSC_TRY(MSC_ALLOCATED(labels && orders && features && tasks));
+    for (size_t i = 0; i < p->n_backends; i++) {
+        labels[i] = p->backends[i].name;
+    }
+    for (size_t i = 0; i < p->n_groups; i++) {
+        double *f = &features[i * FEATURE_COUNT];
+        order_choices(&orders[i * p->n_backends], p, i);
+        f[0] = (double)i / (double)p->n_groups;
+        f[1] = (double)p->groups[i].n_joints;
+        f[2] = p->groups[i].macs;
+        tasks[i] = (struct msc_task){.name = p->groups[i].name,
+                                     .n_choices = (uint32_t)p->n_backends,
+                                     .labels = labels,
+                                     .most_expensive_first = &orders[i * p->n_backends],
+                                     .features = f};
+    }
+    e->space.n_tasks = p->n_groups;
+    e->space.tasks = tasks;
+    e->space.n_features = FEATURE_COUNT;
+    e->space.feature_names = feature_names;
+    e->space.n_metrics = METRIC_COUNT;
+    e->space.metrics = metrics;
+    return MSC_OK;
+}
+
+// A whole network on each backend and, if asked for, the exact optimum.
+static enum msc_status build_baselines(struct placement_env *e, struct msc_arena *arena) {
+    const struct msc_placement *p = e->table;
+    size_t n = p->n_backends + 1;
+    struct msc_baseline *baselines = msc_arena_array(arena, n, sizeof *baselines);
+    uint32_t *points = msc_arena_array(arena, n * p->n_groups, sizeof *points);
+    double us;
+    MSC_TRY(MSC_ALLOCATED(baselines && points));
+    for (size_t b = 0; b < p->n_backends; b++) {
+        for (size_t i = 0; i < p->n_groups; i++) {
+            points[b * p->n_groups + i] = (uint32_t)b;
+        }
+        baselines[b] = (struct msc_baseline){.label = p->backends[b].name,
+                                             .choices = &points[b * p->n_groups]};
+    }
+    e->space.n_baselines = p->n_backends;
+    e->space.baselines = baselines;
+    if (e->exact) {
+        uint32_t *best = &points[p->n_backends * p->n_groups];
+        MSC_TRY(msc_placement_best(&us, p, best));
+        baselines[e->space.n_baselines++] =
+            (struct msc_baseline){.label = "the exact optimum", .choices = best};
+    }
+    return MSC_OK;
+}
+
+static enum msc_status placement_init(struct msc_env *env) {
+    struct placement_env *e = msc_env_state(env);
+    struct msc_arena *arena = msc_env_arena(env);
+    if (!e->file) {
+        return MSC_FAIL(MSC_E_INVALID, "env: \"file\" is missing, expected the path of a table "
+                                       "that mscgym place wrote (docs/placement.md)");
+    }
+    const char *path = msc_path_join(arena, msc_env_host(env)->folder, e->file);
+    MSC_TRY(MSC_ALLOCATED(path));
+    MSC_TRY(msc_placement_load(&e->table, path));
+    MSC_TRY(build_tasks(e, arena));
+    return build_baselines(e, arena);
+}
+
+static const struct msc_space *placement_space(const struct msc_env *env) {
+    const struct placement_env *e = msc_env_state(env);
+    return &e->space;
+}
+
+static const struct msc_metric *placement_metric(size_t index) {
+    return index < METRIC_COUNT ? &metrics[index] : NULL;
+}
+
+// ---- Trials -----------------------------------------------------------------------------------
+
+static enum msc_status placement_evaluate(struct msc_env *env, const struct msc_evaluation *e) {
+    const struct placement_env *state = msc_env_state(env);
+    for (size_t i = 0; i < e->n; i++) {
+        const uint32_t *choices = e->trials[i]->proposal.choices;
+        struct msc_outcome *outcome = &e->trials[i]->outcome;
+        double us = msc_placement_predict(state->table, choices);
+        outcome->metrics[METRIC_LATENCY] = us;
+        outcome->metrics[METRIC_PIECES] = (double)msc_placement_n_pieces(state->table, choices);
+        if (isnan(us)) {
+            msc_outcome_fail(outcome, MSC_CAUSE_TRIAL, "a backend cannot run one of the pieces");
+        }
+        if (e->finished) {
+            e->finished(e->payload, i);
+        }
+    }
+    return MSC_OK;
+}
+
+static struct msc_hash placement_identity(const struct msc_env *env) {
+    const struct placement_env *e = msc_env_state(env);
+    return msc_placement_hash(e->table);
+}
+
+static enum msc_status placement_describe(const struct msc_env *env, struct cJSON *object) {
+    char text[MSC_HASH_TEXT_BYTES];
+    return msc_json_add_text(object, "table", msc_hash_format(text, placement_identity(env)));
+}
+
+static void placement_finish(struct msc_env *env) {
+    struct placement_env *e = msc_env_state(env);
+    msc_placement_close(e->table);
+}
+
+const struct msc_env_def msc_env_placement = {
+    .abi = MSC_ENV_ABI,
+    .name = "placement",
+    .summary = "which backend computes which part, by a table of mscgym place; needs no model",
+    .version = 1,
+    .state_size = sizeof(struct placement_env),
+    .params = params,
+    .metric = placement_metric,
+    .init = placement_init,
+    .space = placement_space,
+    .evaluate = placement_evaluate,
+    .identity = placement_identity,
+    .describe = placement_describe,
+    .finish = placement_finish,
+};
