@@ -111,6 +111,9 @@ static enum msc_status choose_colors(int32_t colors[], const struct msc_graph *g
         return color_by_cut(colors, g, o, arena);
     case MSC_SPLIT_BY_OPS:
         return color_by_ops(colors, g, o, arena);
+    case MSC_SPLIT_BY_PLAN:
+        memcpy(colors, o->plan, (size_t)msc_graph_n_joints(g) * sizeof colors[0]);
+        return MSC_OK;
     case MSC_SPLIT_BY_TARGET:
         break;
     }
@@ -214,8 +217,16 @@ static enum msc_status describe_joints(struct msc_piece *p, const struct msc_gra
     return MSC_OK;
 }
 
-// Where a piece runs: the target's runtime for joints that the target takes, else mscgym.
+// Where a piece runs: the plan's backend, the target's runtime for joints that the target takes,
+// else mscgym.
 static void choose_runtime(struct msc_piece *p, const struct msc_split_options *o, int32_t color) {
+    if (o->by == MSC_SPLIT_BY_PLAN) {
+        const char *backend = o->backends[color];
+        bool is_device = strcmp(backend, "cpu") == 0 || strncmp(backend, "vulkan", 6) == 0;
+        p->runtime = is_device ? "mscgym" : backend;
+        p->device = is_device ? backend : NULL;
+        return;
+    }
     const struct msc_target *target =
         o->by == MSC_SPLIT_BY_TARGET && color == COLOR_TARGET ? msc_target_find(o->target) : NULL;
     p->target = target ? target->name : NULL;
@@ -317,6 +328,7 @@ static enum msc_status add_piece(cJSON *list, const struct msc_piece *p) {
     MSC_TRY(msc_json_add_text(object, "model", p->model));
     MSC_TRY(msc_json_add_text(object, "hash", p->hash));
     MSC_TRY(msc_json_add_text(object, "runtime", p->runtime));
+    MSC_TRY(p->device ? msc_json_add_text(object, "device", p->device) : MSC_OK);
     MSC_TRY(p->target ? msc_json_add_text(object, "target", p->target) : MSC_OK);
     MSC_TRY(msc_json_add_number(object, "joints", (double)p->n_joints));
     MSC_TRY(add_texts(object, "operators", p->operators, p->n_operators));
@@ -342,7 +354,7 @@ static enum msc_status fill_manifest(cJSON *json, const struct msc_pieces *p, co
 
 static enum msc_status write_manifest(const struct msc_pieces *p,
                                       const struct msc_split_options *o) {
-    static const char *const names[] = {"target", "ops", "cut"};
+    static const char *const names[] = {"target", "ops", "cut", "plan"};
     cJSON *json = cJSON_CreateObject();
     struct msc_str text = {0};
     enum msc_status status = fill_manifest(json, p, names[o->by]);
@@ -424,7 +436,12 @@ static enum msc_status split_graph(struct msc_pieces *p, const struct msc_graph 
     MSC_TRY(name_files(p, o));
     MSC_TRY(name_values(p, g));
     MSC_TRY(choose_colors(colors, g, o, &p->arena));
-    MSC_TRY(msc_graph_partition(pieces, &n_pieces, g, colors));
+    if (o->by == MSC_SPLIT_BY_PLAN) {
+        memcpy(pieces, colors, (n - 1) * sizeof pieces[0]);
+        n_pieces = (int32_t)o->n_plan;
+    } else {
+        MSC_TRY(msc_graph_partition(pieces, &n_pieces, g, colors));
+    }
     MSC_TRY(check_values(g, pieces, o, &p->arena));
     MSC_TRY(check_files(p, n_pieces));
     p->pieces = msc_arena_array(&p->arena, (size_t)n_pieces + 1, sizeof p->pieces[0]);

@@ -1,6 +1,6 @@
 // The environment `placement`: which backend computes which group of joints, by a measured table
 // (docs/placement.md). It needs no model: `mscgym place` writes the table.
-#include "env/placement/placement.h"
+#include "env/placement/place_table.h"
 
 #include "base/file.h"
 #include "base/json.h"
@@ -17,7 +17,7 @@ enum {
 struct placement_env {
     const char *file;
     bool exact;
-    struct msc_placement *table;
+    struct msc_place_table *table;
     struct msc_space space;
 };
 
@@ -47,12 +47,12 @@ enum { FEATURE_COUNT = sizeof feature_names / sizeof feature_names[0] };
 // ---- The space --------------------------------------------------------------------------------
 
 // Backends by the latency of the group alone, the slowest first; those that cannot run it lead.
-static void order_choices(uint32_t order[], const struct msc_placement *p, size_t group) {
+static void order_choices(uint32_t order[], const struct msc_place_table *p, size_t group) {
     for (size_t i = 0; i < p->n_backends; i++) {
         size_t k = i;
-        double us = *msc_placement_us(p, group, group, i);
+        double us = *msc_place_table_us(p, group, group, i);
         while (k > 0) {
-            double other = *msc_placement_us(p, group, group, order[k - 1]);
+            double other = *msc_place_table_us(p, group, group, order[k - 1]);
             if (!(isnan(us) ? !isnan(other) : us > other)) {
                 break;
             }
@@ -64,7 +64,7 @@ static void order_choices(uint32_t order[], const struct msc_placement *p, size_
 }
 
 static enum msc_status build_tasks(struct placement_env *e, struct msc_arena *arena) {
-    const struct msc_placement *p = e->table;
+    const struct msc_place_table *p = e->table;
     const char **labels = msc_arena_array(arena, p->n_backends, sizeof *labels);
     uint32_t *orders = msc_arena_array(arena, p->n_groups * p->n_backends, sizeof *orders);
     double *features = msc_arena_array(arena, p->n_groups * FEATURE_COUNT, sizeof *features);
@@ -96,7 +96,7 @@ static enum msc_status build_tasks(struct placement_env *e, struct msc_arena *ar
 
 // A whole network on each backend and, if asked for, the exact optimum.
 static enum msc_status build_baselines(struct placement_env *e, struct msc_arena *arena) {
-    const struct msc_placement *p = e->table;
+    const struct msc_place_table *p = e->table;
     size_t n = p->n_backends + 1;
     struct msc_baseline *baselines = msc_arena_array(arena, n, sizeof *baselines);
     uint32_t *points = msc_arena_array(arena, n * p->n_groups, sizeof *points);
@@ -113,7 +113,7 @@ static enum msc_status build_baselines(struct placement_env *e, struct msc_arena
     e->space.baselines = baselines;
     if (e->exact) {
         uint32_t *best = &points[p->n_backends * p->n_groups];
-        MSC_TRY(msc_placement_best(&us, p, best));
+        MSC_TRY(msc_place_table_best(&us, p, best));
         baselines[e->space.n_baselines++] =
             (struct msc_baseline){.label = "the exact optimum", .choices = best};
     }
@@ -129,7 +129,7 @@ static enum msc_status placement_init(struct msc_env *env) {
     }
     const char *path = msc_path_join(arena, msc_env_host(env)->folder, e->file);
     MSC_TRY(MSC_ALLOCATED(path));
-    MSC_TRY(msc_placement_load(&e->table, path));
+    MSC_TRY(msc_place_table_load(&e->table, path));
     MSC_TRY(build_tasks(e, arena));
     return build_baselines(e, arena);
 }
@@ -150,9 +150,9 @@ static enum msc_status placement_evaluate(struct msc_env *env, const struct msc_
     for (size_t i = 0; i < e->n; i++) {
         const uint32_t *choices = e->trials[i]->proposal.choices;
         struct msc_outcome *outcome = &e->trials[i]->outcome;
-        double us = msc_placement_predict(state->table, choices);
+        double us = msc_place_table_predict(state->table, choices);
         outcome->metrics[METRIC_LATENCY] = us;
-        outcome->metrics[METRIC_PIECES] = (double)msc_placement_n_pieces(state->table, choices);
+        outcome->metrics[METRIC_PIECES] = (double)msc_place_table_n_pieces(state->table, choices);
         if (isnan(us)) {
             msc_outcome_fail(outcome, MSC_CAUSE_TRIAL, "a backend cannot run one of the pieces");
         }
@@ -165,7 +165,7 @@ static enum msc_status placement_evaluate(struct msc_env *env, const struct msc_
 
 static struct msc_hash placement_identity(const struct msc_env *env) {
     const struct placement_env *e = msc_env_state(env);
-    return msc_placement_hash(e->table);
+    return msc_place_table_hash(e->table);
 }
 
 static enum msc_status placement_describe(const struct msc_env *env, struct cJSON *object) {
@@ -175,7 +175,7 @@ static enum msc_status placement_describe(const struct msc_env *env, struct cJSO
 
 static void placement_finish(struct msc_env *env) {
     struct placement_env *e = msc_env_state(env);
-    msc_placement_close(e->table);
+    msc_place_table_close(e->table);
 }
 
 const struct msc_env_def msc_env_placement = {

@@ -1,6 +1,6 @@
 // The table of placement: the dynamic program against exhaustive search, files and their mistakes,
 // and points worked out by hand.
-#include "env/placement/placement.h"
+#include "env/placement/place_table.h"
 
 #include "base/file.h"
 #include "base/json.h"
@@ -18,14 +18,14 @@
 
 // Random latencies and prices. Longer pieces may cost less or more than their parts, and about one
 // piece in ten cannot run.
-static struct msc_placement *draw(struct msc_rng *rng, size_t n_groups, size_t n_backends) {
-    struct msc_placement *p = NULL;
-    assert_ok(msc_placement_create(&p, n_groups, n_backends));
+static struct msc_place_table *draw(struct msc_rng *rng, size_t n_groups, size_t n_backends) {
+    struct msc_place_table *p = NULL;
+    assert_ok(msc_place_table_create(&p, n_groups, n_backends));
     for (size_t first = 0; first < n_groups; first++) {
         for (size_t last = first; last < n_groups; last++) {
             for (size_t b = 0; b < n_backends; b++) {
                 double us = (double)(last - first + 1) * (1.0 + 9.0 * msc_rng_double(rng));
-                *msc_placement_us(p, first, last, b) = msc_rng_below(rng, 10) == 0 ? NAN : us;
+                *msc_place_table_us(p, first, last, b) = msc_rng_below(rng, 10) == 0 ? NAN : us;
             }
         }
     }
@@ -36,7 +36,7 @@ static struct msc_placement *draw(struct msc_rng *rng, size_t n_groups, size_t n
 }
 
 // The sum of a point by the definition, with pieces found from their ends.
-static double sum_by_hand(const struct msc_placement *p, const uint32_t choices[]) {
+static double sum_by_hand(const struct msc_place_table *p, const uint32_t choices[]) {
     double sum = 0.0;
     size_t first = 0;
     for (size_t i = 0; i < p->n_groups; i++) {
@@ -52,13 +52,13 @@ static double sum_by_hand(const struct msc_placement *p, const uint32_t choices[
 }
 
 // The least sum over all points; +inf if no point can run.
-static double search_all(const struct msc_placement *p) {
-    uint32_t choices[MSC_PLACEMENT_MOST_GROUPS] = {0};
+static double search_all(const struct msc_place_table *p) {
+    uint32_t choices[MSC_PLACE_MOST_GROUPS] = {0};
     double least = INFINITY;
     for (;;) {
         double us = sum_by_hand(p, choices);
-        assert_true(isnan(us) ? isnan(msc_placement_predict(p, choices))
-                              : us == msc_placement_predict(p, choices));
+        assert_true(isnan(us) ? isnan(msc_place_table_predict(p, choices))
+                              : us == msc_place_table_predict(p, choices));
         least = us < least ? us : least;
         size_t i = 0;
         while (i < p->n_groups && ++choices[i] == p->n_backends) {
@@ -78,20 +78,20 @@ static void test_env_placement__program_equals_exhaustive_search(void **state) {
     for (int round = 0; round < 400; round++) {
         size_t n_groups = 1 + (size_t)msc_rng_below(&rng, 6);
         size_t n_backends = 1 + (size_t)msc_rng_below(&rng, 3);
-        struct msc_placement *p = draw(&rng, n_groups, n_backends);
-        uint32_t choices[MSC_PLACEMENT_MOST_GROUPS];
+        struct msc_place_table *p = draw(&rng, n_groups, n_backends);
+        uint32_t choices[MSC_PLACE_MOST_GROUPS];
         double us, least = search_all(p);
-        enum msc_status status = msc_placement_best(&us, p, choices);
+        enum msc_status status = msc_place_table_best(&us, p, choices);
         if (isinf(least)) {
             assert_int_equal(status, MSC_E_NOT_FOUND);
             n_impossible++;
         } else {
             assert_ok(status);
             assert_true(us == least);
-            assert_true(msc_placement_predict(p, choices) == least);
-            n_mixed += msc_placement_n_pieces(p, choices) > 1;
+            assert_true(msc_place_table_predict(p, choices) == least);
+            n_mixed += msc_place_table_n_pieces(p, choices) > 1;
         }
-        msc_placement_close(p);
+        msc_place_table_close(p);
     }
     assert_true(n_mixed > 50 && n_impossible > 5);
 }
@@ -99,44 +99,44 @@ static void test_env_placement__program_equals_exhaustive_search(void **state) {
 // Three groups on two backends: group 1 is slow on the first. The table is in the file.
 static void test_env_placement__a_slow_group_moves(void **state) {
     (void)state;
-    struct msc_placement *p = NULL;
+    struct msc_place_table *p = NULL;
     uint32_t choices[3];
     double us;
-    assert_ok(msc_placement_load(&p, FILES "/placement.json"));
+    assert_ok(msc_place_table_load(&p, FILES "/placement.json"));
     assert_int_equal(p->n_groups, 3);
     assert_string_equal(p->backends[1].name, "cpu");
-    assert_true(isnan(*msc_placement_us(p, 0, 2, 1)));
-    assert_ok(msc_placement_best(&us, p, choices));
+    assert_true(isnan(*msc_place_table_us(p, 0, 2, 1)));
+    assert_ok(msc_place_table_best(&us, p, choices));
     assert_int_equal(choices[0], 0);
     assert_int_equal(choices[1], 1);
     assert_int_equal(choices[2], 0);
     assert_true(us == 10 + 2 + 12 + 3 + 11);
-    assert_int_equal(msc_placement_n_pieces(p, choices), 3);
-    msc_placement_close(p);
+    assert_int_equal(msc_place_table_n_pieces(p, choices), 3);
+    msc_place_table_close(p);
 }
 
 static void test_env_placement__files_keep_everything(void **state) {
     (void)state;
     char folder[TEMP_FOLDER_BYTES];
-    struct msc_placement *p = NULL, *again = NULL;
+    struct msc_place_table *p = NULL, *again = NULL;
     char path[TEMP_FOLDER_BYTES + 16];
     temp_folder_make(folder);
     snprintf(path, sizeof path, "%s/t.json", folder);
-    assert_ok(msc_placement_load(&p, FILES "/placement.json"));
-    assert_ok(msc_placement_save(p, path));
-    assert_ok(msc_placement_load(&again, path));
-    assert_true(msc_hash_equal(msc_placement_hash(p), msc_placement_hash(again)));
-    *msc_placement_us(again, 1, 1, 0) += 1e-9;
-    assert_false(msc_hash_equal(msc_placement_hash(p), msc_placement_hash(again)));
-    msc_placement_close(p);
-    msc_placement_close(again);
+    assert_ok(msc_place_table_load(&p, FILES "/placement.json"));
+    assert_ok(msc_place_table_save(p, path));
+    assert_ok(msc_place_table_load(&again, path));
+    assert_true(msc_hash_equal(msc_place_table_hash(p), msc_place_table_hash(again)));
+    *msc_place_table_us(again, 1, 1, 0) += 1e-9;
+    assert_false(msc_hash_equal(msc_place_table_hash(p), msc_place_table_hash(again)));
+    msc_place_table_close(p);
+    msc_place_table_close(again);
     temp_folder_remove(folder);
 }
 
 // Loads a changed copy of the file; `from` occurs once in it.
 static void assert_mistake(const char *from, const char *to, const char *message) {
     char folder[TEMP_FOLDER_BYTES];
-    struct msc_placement *p = NULL;
+    struct msc_place_table *p = NULL;
     char *text = NULL, path[TEMP_FOLDER_BYTES + 16], changed[8192];
     size_t length;
     temp_folder_make(folder);
@@ -146,7 +146,7 @@ static void assert_mistake(const char *from, const char *to, const char *message
     snprintf(changed, sizeof changed, "%.*s%s%s", (int)(at - text), text, to, at + strlen(from));
     snprintf(path, sizeof path, "%s/t.json", folder);
     assert_ok(msc_file_write(path, changed, strlen(changed)));
-    assert_int_equal(msc_placement_load(&p, path), MSC_E_FORMAT);
+    assert_int_equal(msc_place_table_load(&p, path), MSC_E_FORMAT);
     assert_null(p);
     assert_non_null(strstr(msc_status_message(), message));
     msc_free(text);

@@ -1,5 +1,5 @@
 // The table's file: JSON, described in docs/placement.md.
-#include "env/placement/placement.h"
+#include "env/placement/place_table.h"
 
 #include "base/file.h"
 #include "base/json.h"
@@ -19,7 +19,7 @@ static enum msc_status add_numbers(cJSON *list, const double values[], size_t n)
     return MSC_OK;
 }
 
-static enum msc_status add_backends(cJSON *json, const struct msc_placement *p) {
+static enum msc_status add_backends(cJSON *json, const struct msc_place_table *p) {
     cJSON *list = cJSON_CreateArray();
     MSC_TRY(msc_json_add(json, "backends", list));
     for (size_t i = 0; i < p->n_backends; i++) {
@@ -31,7 +31,7 @@ static enum msc_status add_backends(cJSON *json, const struct msc_placement *p) 
     return MSC_OK;
 }
 
-static enum msc_status add_groups(cJSON *json, const struct msc_placement *p) {
+static enum msc_status add_groups(cJSON *json, const struct msc_place_table *p) {
     cJSON *list = cJSON_CreateArray();
     MSC_TRY(msc_json_add(json, "groups", list));
     for (size_t i = 0; i < p->n_groups; i++) {
@@ -44,7 +44,7 @@ static enum msc_status add_groups(cJSON *json, const struct msc_placement *p) {
     return MSC_OK;
 }
 
-static enum msc_status add_runs(cJSON *json, const struct msc_placement *p) {
+static enum msc_status add_runs(cJSON *json, const struct msc_place_table *p) {
     cJSON *list = cJSON_CreateArray();
     MSC_TRY(msc_json_add(json, "runs", list));
     for (size_t first = 0; first < p->n_groups; first++) {
@@ -54,14 +54,14 @@ static enum msc_status add_runs(cJSON *json, const struct msc_placement *p) {
             MSC_TRY(msc_json_add_number(object, "first", (double)first));
             MSC_TRY(msc_json_add_number(object, "last", (double)last));
             MSC_TRY(msc_json_add(object, "us", us));
-            MSC_TRY(add_numbers(us, msc_placement_us(p, first, last, 0), p->n_backends));
+            MSC_TRY(add_numbers(us, msc_place_table_us(p, first, last, 0), p->n_backends));
         }
     }
     return MSC_OK;
 }
 
-static enum msc_status fill_table(cJSON *json, const struct msc_placement *p) {
-    MSC_TRY(msc_json_add_text(json, "schema", MSC_PLACEMENT_SCHEMA));
+static enum msc_status fill_table(cJSON *json, const struct msc_place_table *p) {
+    MSC_TRY(msc_json_add_text(json, "schema", MSC_PLACE_SCHEMA));
     MSC_TRY(msc_json_add_number(json, "version", 1));
     MSC_TRY(msc_json_add_text(json, "model", p->model));
     MSC_TRY(msc_json_add_text(json, "hash", p->model_hash));
@@ -82,7 +82,7 @@ static enum msc_status fill_table(cJSON *json, const struct msc_placement *p) {
     return MSC_OK;
 }
 
-enum msc_status msc_placement_save(const struct msc_placement *p, const char *path) {
+enum msc_status msc_place_table_save(const struct msc_place_table *p, const char *path) {
     cJSON *json = cJSON_CreateObject();
     struct msc_str text = {0};
     enum msc_status status = fill_table(json, p);
@@ -96,7 +96,7 @@ enum msc_status msc_placement_save(const struct msc_placement *p, const char *pa
     return status;
 }
 
-struct msc_hash msc_placement_hash(const struct msc_placement *p) {
+struct msc_hash msc_place_table_hash(const struct msc_place_table *p) {
     const size_t n_us = p->n_groups * p->n_groups * p->n_backends;
     struct msc_hash parts[4] = {
         msc_hash_bytes(p->us, n_us * sizeof p->us[0]),
@@ -117,12 +117,13 @@ static enum msc_status read_text(const char **out, const cJSON *object, const ch
     return MSC_ALLOCATED(*out);
 }
 
-static enum msc_status read_backends(struct msc_placement *p, const cJSON *list, const char *path) {
+static enum msc_status read_backends(struct msc_place_table *p, const cJSON *list,
+                                     const char *path) {
     char where[320];
     const cJSON *item;
     size_t i = 0;
     cJSON_ArrayForEach(item, list) {
-        struct msc_placement_backend *b = &p->backends[i];
+        struct msc_place_backend *b = &p->backends[i];
         snprintf(where, sizeof where, "%.250s: backends[%zu]", path, i);
         MSC_TRY(read_text(&b->name, item, "name", where, &p->arena));
         MSC_TRY(read_text(&b->version, item, "version", where, &p->arena));
@@ -136,12 +137,12 @@ static enum msc_status read_backends(struct msc_placement *p, const cJSON *list,
     return MSC_OK;
 }
 
-static enum msc_status read_groups(struct msc_placement *p, const cJSON *list, const char *path) {
+static enum msc_status read_groups(struct msc_place_table *p, const cJSON *list, const char *path) {
     char where[320];
     const cJSON *item;
     size_t i = 0;
     cJSON_ArrayForEach(item, list) {
-        struct msc_placement_group *g = &p->groups[i];
+        struct msc_place_group *g = &p->groups[i];
         snprintf(where, sizeof where, "%.250s: groups[%zu]", path, i);
         MSC_TRY(read_text(&g->name, item, "name", where, &p->arena));
         MSC_TRY(msc_json_get_i64(&g->n_joints, item, "joints", where));
@@ -177,7 +178,7 @@ static enum msc_status read_numbers(double out[], size_t n, const cJSON *list, b
     return MSC_OK;
 }
 
-static enum msc_status read_runs(struct msc_placement *p, const cJSON *list, const char *path) {
+static enum msc_status read_runs(struct msc_place_table *p, const cJSON *list, const char *path) {
     char where[320];
     const cJSON *item;
     size_t i = 0;
@@ -192,13 +193,13 @@ static enum msc_status read_runs(struct msc_placement *p, const cJSON *list, con
                             "%lld",
                             where, (long long)first, (long long)last, (long long)most);
         }
-        MSC_TRY(read_numbers(msc_placement_us(p, (size_t)first, (size_t)last, 0), p->n_backends,
+        MSC_TRY(read_numbers(msc_place_table_us(p, (size_t)first, (size_t)last, 0), p->n_backends,
                              msc_json_get(item, "us"), true, where));
     }
     return MSC_OK;
 }
 
-static enum msc_status read_cuts(struct msc_placement *p, const cJSON *list, const char *path) {
+static enum msc_status read_cuts(struct msc_place_table *p, const cJSON *list, const char *path) {
     char where[320];
     const cJSON *item;
     size_t i = 0;
@@ -214,10 +215,11 @@ static enum msc_status read_cuts(struct msc_placement *p, const cJSON *list, con
     return MSC_OK;
 }
 
-static enum msc_status read_table(struct msc_placement **out, const cJSON *json, const char *path) {
+static enum msc_status read_table(struct msc_place_table **out, const cJSON *json,
+                                  const char *path) {
     const cJSON *backends, *groups, *runs, *cuts;
     const char *schema = msc_json_text_of(json, "schema");
-    if (!schema || strcmp(schema, MSC_PLACEMENT_SCHEMA) != 0 ||
+    if (!schema || strcmp(schema, MSC_PLACE_SCHEMA) != 0 ||
         msc_json_number_of(json, "version") != 1.0) {
         return MSC_FAIL(MSC_E_FORMAT,
                         "%s: is not a table of placement, version 1; mscgym place writes one",
@@ -227,12 +229,12 @@ static enum msc_status read_table(struct msc_placement **out, const cJSON *json,
     MSC_TRY(msc_json_get_array(&groups, json, "groups", path));
     MSC_TRY(msc_json_get_array(&runs, json, "runs", path));
     MSC_TRY(msc_json_get_array(&cuts, json, "cuts", path));
-    enum msc_status status = msc_placement_create(out, (size_t)cJSON_GetArraySize(groups),
-                                                  (size_t)cJSON_GetArraySize(backends));
+    enum msc_status status = msc_place_table_create(out, (size_t)cJSON_GetArraySize(groups),
+                                                    (size_t)cJSON_GetArraySize(backends));
     if (status != MSC_OK) {
         return msc_status_prefix(status == MSC_E_INVALID ? MSC_E_FORMAT : status, "%s", path);
     }
-    struct msc_placement *p = *out;
+    struct msc_place_table *p = *out;
     MSC_TRY(read_text(&p->model, json, "model", path, &p->arena));
     MSC_TRY(read_text(&p->model_hash, json, "hash", path, &p->arena));
     MSC_TRY(read_text(&p->processor, json, "processor", path, &p->arena));
@@ -245,14 +247,14 @@ static enum msc_status read_table(struct msc_placement **out, const cJSON *json,
     return read_cuts(p, cuts, path);
 }
 
-enum msc_status msc_placement_load(struct msc_placement **out, const char *path) {
-    struct msc_placement *p = NULL;
+enum msc_status msc_place_table_load(struct msc_place_table **out, const char *path) {
+    struct msc_place_table *p = NULL;
     cJSON *json = NULL;
     MSC_TRY(msc_json_load(&json, path));
     enum msc_status status = read_table(&p, json, path);
     cJSON_Delete(json);
     if (status != MSC_OK) {
-        msc_placement_close(p);
+        msc_place_table_close(p);
         return status;
     }
     *out = p;
