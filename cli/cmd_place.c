@@ -124,7 +124,7 @@ static enum msc_status fill_place(struct msc_place_options *o, const struct plac
     o->n_backends = v->backends.n;
     o->inputs = v->input;
     o->log = &call->console->log;
-    return msc_file_make_folders(v->output);
+    return MSC_OK;
 }
 
 // The network as pieces are cut from it: after the passes, without fused joints.
@@ -137,6 +137,18 @@ static enum msc_status load_network(struct msc_graph **out, const struct msc_pla
     return status;
 }
 
+// A table may replace only another table.
+static enum msc_status check_replaced(const char *path) {
+    struct msc_place_table *old = NULL;
+    bool is_free = !msc_file_exists(path) || msc_place_table_load(&old, path) == MSC_OK;
+    msc_place_table_close(old);
+    return is_free ? MSC_OK
+                   : MSC_FAIL(MSC_E_INVALID,
+                              "%s: the table would replace this file, which is no table of "
+                              "placement; name another folder",
+                              path);
+}
+
 static enum msc_status take_table(struct msc_cli_placed *r, const struct place_values *v,
                                   const struct msc_graph *g, const struct msc_place_options *o,
                                   struct msc_arena *arena) {
@@ -145,6 +157,7 @@ static enum msc_status take_table(struct msc_cli_placed *r, const struct place_v
     }
     const char *path = msc_path_join(arena, o->folder, TABLE_FILE);
     MSC_TRY(MSC_ALLOCATED(path));
+    MSC_TRY(check_replaced(path));
     MSC_TRY(msc_place_measure(&r->table, g, o));
     return msc_place_table_save(r->table, path);
 }
@@ -154,6 +167,7 @@ static enum msc_status place(struct msc_cli_placed *r, const struct place_values
     struct msc_place_options o = MSC_PLACE_OPTIONS_INIT;
     MSC_TRY(fill_place(&o, v, call));
     MSC_TRY(load_network(&r->graph, &o));
+    MSC_TRY(msc_file_make_folders(v->output));
     MSC_TRY(take_table(r, v, r->graph, &o, call->arena));
     MSC_TRY(msc_place_table_best(&r->predicted_us, r->table, r->choices));
     if (v->record) {

@@ -55,7 +55,12 @@ enum msc_status msc_place__start(struct msc_runtime **out, const struct msc_plac
                             host->own.missing ? host->own.missing
                                               : "this mscgym-runtime cannot run it");
         }
-        MSC_TRY(is_device(backends[i]) ? MSC_OK : msc_runtime_find(&found, *out, backends[i]));
+        enum msc_status status =
+            is_device(backends[i]) ? MSC_OK : msc_runtime_find(&found, *out, backends[i]);
+        if (status == MSC_E_INVALID) {
+            return MSC_FAIL(status, "%s, or a device of mscgym, such as cpu", msc_status_message());
+        }
+        MSC_TRY(status);
     }
     return MSC_OK;
 }

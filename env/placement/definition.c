@@ -25,7 +25,7 @@ static const struct msc_metric metrics[METRIC_COUNT] = {
     [METRIC_LATENCY] = {.name = "latency_us",
                         .unit = "us",
                         .help = "predicted latency: of the pieces and of the cuts between them"},
-    [METRIC_PIECES] = {.name = "pieces", .unit = "", .help = "number of pieces"},
+    [METRIC_PIECES] = {.name = "pieces", .unit = "", .help = "number of pieces", .is_exact = true},
 };
 
 static const struct msc_param params[] = {
@@ -94,6 +94,34 @@ static enum msc_status build_tasks(struct placement_env *e, struct msc_arena *ar
     return MSC_OK;
 }
 
+// The number of pieces: that of groups, less 1 for each pair of neighbours with one backend. The
+// pair has the backend b if the product of two factors is 1, each 1 for the choice b.
+static enum msc_status build_costs(struct placement_env *e, struct msc_arena *arena) {
+    size_t k = e->table->n_backends, n_terms = (e->table->n_groups - 1) * k;
+    double *is_chosen = msc_arena_array(arena, k * k, sizeof *is_chosen);
+    struct msc_cost_factor *factors = msc_arena_array(arena, 2 * n_terms + 1, sizeof *factors);
+    struct msc_cost_term *terms = msc_arena_array(arena, n_terms + 1, sizeof *terms);
+    struct msc_cost *cost = msc_arena_array(arena, 1, sizeof *cost);
+    MSC_TRY(MSC_ALLOCATED(is_chosen && factors && terms && cost));
+    for (size_t i = 0; i < k * k; i++) {
+        is_chosen[i] = i / k == i % k;
+    }
+    for (size_t i = 0; i < n_terms; i++) {
+        struct msc_cost_factor *f = &factors[2 * i];
+        const double *by_choice = &is_chosen[i % k * k];
+        f[0] = (struct msc_cost_factor){.task = (uint32_t)(i / k), .by_choice = by_choice};
+        f[1] = (struct msc_cost_factor){.task = (uint32_t)(i / k) + 1, .by_choice = by_choice};
+        terms[i] = (struct msc_cost_term){.scale = -1.0, .n_factors = 2, .factors = f};
+    }
+    *cost = (struct msc_cost){.metric = metrics[METRIC_PIECES].name,
+                              .constant = (double)e->table->n_groups,
+                              .n_terms = n_terms,
+                              .terms = terms};
+    e->space.n_costs = 1;
+    e->space.costs = cost;
+    return MSC_OK;
+}
+
 // A whole network on each backend and, if asked for, the exact optimum.
 static enum msc_status build_baselines(struct placement_env *e, struct msc_arena *arena) {
     const struct msc_place_table *p = e->table;
@@ -131,6 +159,7 @@ static enum msc_status placement_init(struct msc_env *env) {
     MSC_TRY(MSC_ALLOCATED(path));
     MSC_TRY(msc_place_table_load(&e->table, path));
     MSC_TRY(build_tasks(e, arena));
+    MSC_TRY(build_costs(e, arena));
     return build_baselines(e, arena);
 }
 
@@ -152,7 +181,6 @@ static enum msc_status placement_evaluate(struct msc_env *env, const struct msc_
         struct msc_outcome *outcome = &e->trials[i]->outcome;
         double us = msc_place_table_predict(state->table, choices);
         outcome->metrics[METRIC_LATENCY] = us;
-        outcome->metrics[METRIC_PIECES] = (double)msc_place_table_n_pieces(state->table, choices);
         if (isnan(us)) {
             msc_outcome_fail(outcome, MSC_CAUSE_TRIAL, "a backend cannot run one of the pieces");
         }
