@@ -1,30 +1,5 @@
 // Delivers a placement: the pieces of a point, and their manifest.
-#include "graph/passes/extract.h"
 #include "model/place_internal.h"
-
-#include <string.h>
-
-enum msc_status msc_place__groups(int32_t groups[], const struct msc_graph *g,
-                                  const struct msc_place_table *p) {
-    size_t next = 0;
-    for (int32_t i = 0; i < msc_graph_n_joints(g); i++) {
-        groups[i] = -1;
-        if (msc_graph_is_shared(g, i)) {
-            continue;
-        }
-        const char *name = msc_graph_joint(g, i)->name;
-        next += next < p->n_groups && strcmp(name, p->groups[next].name) == 0;
-        groups[i] = (int32_t)next - 1;
-        if (next == 0) {
-            break;
-        }
-    }
-    return next == p->n_groups ? MSC_OK
-                               : MSC_FAIL(MSC_E_INVALID,
-                                          "placement: the table is of another network: it has no "
-                                          "joint %s where a group begins; measure again",
-                                          p->groups[next].name);
-}
 
 enum msc_status msc_place__split(struct msc_pieces **out, const struct msc_graph *g,
                                  const struct msc_place_table *p, const uint32_t choices[],
@@ -46,7 +21,7 @@ enum msc_status msc_place__split(struct msc_pieces **out, const struct msc_graph
         piece_of[i] = (int32_t)split.n_plan - 1;
         backends[split.n_plan - 1] = p->backends[choices[i]].name;
     }
-    status = status == MSC_OK ? msc_place__groups(plan, g, p) : status;
+    status = status == MSC_OK ? msc_place_groups(plan, g, p) : status;
     for (size_t i = 0; i < n && status == MSC_OK; i++) {
         plan[i] = plan[i] < 0 ? -1 : piece_of[plan[i]];
     }

@@ -46,9 +46,9 @@ enum msc_status msc_place_measure(struct msc_place_table **out, const struct msc
 struct msc_place_whole {
     const char *backend; // NULL: the pieces
     const char *missing; // why it cannot run; NULL: measured
-    double us;           // median over the processes of the median over the rounds
-    double spread; // greatest |ratio - 1| of a second copy to the first, medians of the processes
-    double error;  // of the outputs, relative to their root mean square
+    double us;           // least over the processes and rounds
+    double spread;       // greatest |ratio - 1| of a second copy to the first, in a process
+    double error;        // of the outputs, relative to their root mean square
 };
 struct msc_place_check {
     struct msc_arena arena;
@@ -57,9 +57,9 @@ struct msc_place_check {
     struct msc_place_whole *forms;  // [n_backends] the piece that would be delivered alone
     size_t fastest;             // index of the whole with the least latency; n_wholes: none can run
     struct msc_place_whole mix; // the pieces of the point
-    double ratio;  // of the mix to the fastest whole: the worst process' median over the rounds
-    double spread; // the greatest of all spreads
-    bool wins;     // the mix has several pieces and ratio < 1 - spread
+    double ratio;               // of the mix to the fastest whole, in the worst process
+    double spread;              // the greatest of all spreads
+    bool wins;                  // the mix has several pieces and ratio < 1 - spread
     const uint32_t *best; // [n_groups] the point to deliver: the mix if it wins, else one backend
 };
 // Measures a point beside the whole network on each backend, all in turn, in each process.

@@ -18,7 +18,7 @@ struct check {
     struct msc_runtime_piece *mix;     // [2, n_mix]
     struct msc_runtime_piece *singles; // [n_backends, 3]
     size_t n_mix;
-    double *medians; // [n_processes, n_chains]
+    double *us;      // [n_processes, n_chains] least over the rounds; NaN: not measured
     double *ratios;  // [n_processes, n_backends] of the mix to each whole
     double *spreads; // [n_processes, n_backends + 1]
     const char **backends;
@@ -108,14 +108,14 @@ static enum msc_status check_init(struct check *c, const uint32_t choices[]) {
     c->n_chains = 3 * k + 2;
     c->chains = msc_arena_array(arena, c->n_chains, sizeof c->chains[0]);
     c->singles = msc_arena_array(arena, 3 * k, sizeof c->singles[0]);
-    c->medians = msc_arena_array(arena, n * c->n_chains, sizeof c->medians[0]);
+    c->us = msc_arena_array(arena, n * c->n_chains, sizeof c->us[0]);
     c->ratios = msc_arena_array(arena, n * k, sizeof c->ratios[0]);
     c->spreads = msc_arena_array(arena, n * (k + 1), sizeof c->spreads[0]);
     c->backends = msc_arena_array(arena, k, sizeof c->backends[0]);
     c->out->n_wholes = k;
     c->out->wholes = msc_arena_array(arena, k, sizeof c->out->wholes[0]);
     c->out->forms = msc_arena_array(arena, k, sizeof c->out->forms[0]);
-    MSC_TRY(MSC_ALLOCATED(c->chains && c->singles && c->medians && c->ratios && c->spreads &&
+    MSC_TRY(MSC_ALLOCATED(c->chains && c->singles && c->us && c->ratios && c->spreads &&
                           c->backends && c->out->wholes && c->out->forms));
     MSC_TRY(msc_scratch_make(&c->scratch, arena));
     for (size_t b = 0; b < k; b++) {
@@ -129,27 +129,24 @@ static enum msc_status check_init(struct check *c, const uint32_t choices[]) {
     return MSC_OK;
 }
 
-// Notes a chain's median latency and, if it has a second copy, the ratio of both.
-static enum msc_status note_chain(struct check *c, const struct msc_latency *l, size_t process,
-                                  size_t chain) {
-    struct msc_quartiles q;
-    size_t k = c->p->n_backends;
-    double *median = &c->medians[process * c->n_chains + chain];
-    *median = NAN;
-    if (c->chains[chain].missing || c->chains[chain].error > MSC_PLACE_MOST_ERROR) {
-        return MSC_OK;
+// True if a chain of the last process was measured, and computes what the network computes.
+static bool is_measured(const struct check *c, size_t chain) {
+    return !c->chains[chain].missing && c->chains[chain].error <= MSC_PLACE_MOST_ERROR;
+}
+
+// Notes each chain's least latency, the differences of two copies, and the ratios of the mix.
+static void note_process(struct check *c, const struct msc_latency *l, size_t process) {
+    size_t k = c->p->n_backends, mix = mix_chain(c);
+    double *us = &c->us[process * c->n_chains];
+    for (size_t i = 0; i < c->n_chains; i++) {
+        us[i] = is_measured(c, i) ? msc_latency_least(l, i) : NAN;
     }
-    MSC_TRY(msc_latency_quartiles(&q, l, chain));
-    *median = q.median;
-    if (chain <= mix_chain(c) && chain % 2 == 0 && !c->chains[chain + 1].missing) {
-        MSC_TRY(msc_latency_ratios(&q, l, chain + 1, chain));
-        c->spreads[process * (k + 1) + chain / 2] = fabs(q.median - 1.0);
+    for (size_t i = 0; i <= mix; i += 2) {
+        c->spreads[process * (k + 1) + i / 2] = fabs(us[i + 1] / us[i] - 1.0);
     }
-    if (chain < mix_chain(c) && chain % 2 == 0 && !c->chains[mix_chain(c)].missing) {
-        MSC_TRY(msc_latency_ratios(&q, l, mix_chain(c), chain));
-        c->ratios[process * k + chain / 2] = q.median;
+    for (size_t b = 0; b < k; b++) {
+        c->ratios[process * k + b] = us[mix] / us[2 * b];
     }
-    return MSC_OK;
 }
 
 static enum msc_status measure_process(struct check *c, size_t process) {
@@ -169,8 +166,8 @@ static enum msc_status measure_process(struct check *c, size_t process) {
     job.n_chains = c->n_chains;
     enum msc_status status = msc_place__start(&runtime, c->o, c->backends, c->p->n_backends);
     status = status == MSC_OK ? msc_runtime_chains(&l, runtime, &job) : status;
-    for (size_t i = 0; i < c->n_chains && status == MSC_OK; i++) {
-        status = note_chain(c, &l, process, i);
+    if (status == MSC_OK) {
+        note_process(c, &l, process);
     }
     msc_latency_finish(&l);
     msc_runtime_stop(runtime);
@@ -180,20 +177,22 @@ static enum msc_status measure_process(struct check *c, size_t process) {
 // ---- The verdict ------------------------------------------------------------------------------
 
 static struct msc_place_whole sum_up(const struct check *c, size_t chain, const char *backend) {
-    size_t n = (size_t)c->o->n_processes, k = c->p->n_backends;
-    struct msc_place_whole whole = {
-        .backend = backend, .missing = c->chains[chain].missing, .error = c->chains[chain].error};
-    double medians[MSC_PLACE_MOST_PROCESSES];
-    for (size_t i = 0; i < n; i++) {
-        medians[i] = c->medians[i * c->n_chains + chain];
-        if (isnan(medians[i]) && !whole.missing) {
+    size_t k = c->p->n_backends;
+    struct msc_place_whole whole = {.backend = backend,
+                                    .missing = c->chains[chain].missing,
+                                    .us = INFINITY,
+                                    .error = c->chains[chain].error};
+    for (size_t i = 0; i < (size_t)c->o->n_processes; i++) {
+        double us = c->us[i * c->n_chains + chain];
+        if (isnan(us) && !whole.missing) {
             whole.missing = "its outputs differ from those of the network";
         }
-        if (chain <= mix_chain(c) && !whole.missing) {
+        whole.us = fmin(whole.us, us);
+        if (chain <= mix_chain(c)) {
             whole.spread = fmax(whole.spread, c->spreads[i * (k + 1) + chain / 2]);
         }
     }
-    whole.us = whole.missing ? NAN : msc_quartiles_of(medians, n).median;
+    whole.us = whole.missing ? NAN : whole.us;
     return whole;
 }
 

@@ -3,15 +3,12 @@
 #define MSC_MODEL_PLACE_INTERNAL_H
 
 #include "base/scratch.h"
+#include "env/placement/runs.h"
 #include "model/place.h"
-#include "tools/runtime_chains.h"
 
 // Outputs that differ more than this, relative to their root mean square, are another result.
 #define MSC_PLACE_MOST_ERROR 0.1
 
-// The group of each joint, from the names in the table. MSC_E_INVALID: they do not fit the graph.
-enum msc_status msc_place__groups(int32_t groups[], const struct msc_graph *g,
-                                  const struct msc_place_table *p);
 // Writes the pieces of a point to a folder (msc_place_deliver).
 enum msc_status msc_place__split(struct msc_pieces **out, const struct msc_graph *g,
                                  const struct msc_place_table *p, const uint32_t choices[],

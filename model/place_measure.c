@@ -3,9 +3,7 @@
 #include "base/file.h"
 #include "base/str.h"
 #include "graph/cost.h"
-#include "graph/onnx/onnx.h"
 #include "graph/passes/chain.h"
-#include "graph/passes/extract.h"
 #include "kernels/vulkan/vulkan.h"
 #include "model/file_hash.h"
 #include "model/place_internal.h"
@@ -31,9 +29,6 @@ struct measure {
     int32_t *groups; // [n_joints]
     size_t n_groups;
     struct msc_runtime_piece *singles; // [n_groups] each group alone
-    struct msc_runtime_piece whole;    // all groups, on the first backend: the reference
-    double reference_us;               // latency of `whole` in the first request; 0: unknown
-    size_t n_measured;
 };
 
 // ---- Backends ---------------------------------------------------------------------------------
@@ -116,80 +111,30 @@ struct msc_runtime_chains msc_place__job(const struct msc_place_options *o,
 
 // ---- Runs -------------------------------------------------------------------------------------
 
-static enum msc_status name_outputs(struct msc_runtime_piece *out, const struct msc_graph *part,
-                                    struct msc_arena *arena) {
-    size_t n = (size_t)msc_graph_n_outputs(part);
-    const char **names = msc_arena_array(arena, n + 1, sizeof *names);
-    MSC_TRY(MSC_ALLOCATED(names));
-    for (size_t i = 0; i < n; i++) {
-        int32_t tensor = msc_graph_output(part, (int32_t)i);
-        names[i] = msc_arena_strdup(arena, msc_tensor_label(msc_graph_tensor(part, tensor)));
-        MSC_TRY(MSC_ALLOCATED(names[i]));
-    }
-    out->outputs = names;
-    out->n_outputs = n;
+static enum msc_status write_run(struct msc_runtime_piece *out, struct measure *m, size_t first,
+                                 size_t last, const char *kind) {
+    const struct msc_place_runs runs = {.g = m->g, .groups = m->groups, .folder = m->scratch.path};
+    MSC_TRY(msc_place_write_run(out, &runs, first, last, kind, &m->arena));
+    out->backend = m->backends[0];
     return MSC_OK;
 }
 
-// Writes the model of groups first ... last. `kind` begins the file's name.
-static enum msc_status write_run(struct msc_runtime_piece *out, struct measure *m, size_t first,
-                                 size_t last, const char *kind) {
-    size_t n = (size_t)msc_graph_n_joints(m->g);
-    struct msc_graph *part = NULL;
-    int32_t *pieces = msc_alloc_zero(n + 1, sizeof *pieces);
-    enum msc_status status = MSC_ALLOCATED(pieces);
-    for (size_t i = 0; i < n && status == MSC_OK; i++) {
-        int32_t group = m->groups[i];
-        pieces[i] = group < 0 ? -1 : group < (int32_t)first ? 0 : group > (int32_t)last ? 2 : 1;
-    }
-    status = status == MSC_OK ? msc_graph_extract(&part, m->g, pieces, 1, "run") : status;
-    *out = (struct msc_runtime_piece){.backend = m->backends[0]};
-    out->model =
-        msc_arena_printf(&m->arena, "%s/%s_%zu_%zu.onnx", m->scratch.path, kind, first, last);
-    status = status == MSC_OK ? MSC_ALLOCATED(out->model) : status;
-    status = status == MSC_OK ? name_outputs(out, part, &m->arena) : status;
-    status = status == MSC_OK ? msc_onnx_save(part, out->model, NULL) : status;
-    msc_graph_destroy(part);
-    msc_free(pieces);
-    return status;
-}
-
-// The groups as they are now: a model of each, and of the whole network.
+// The models of the groups as they are now.
 static enum msc_status write_singles(struct measure *m, const char *kind) {
     m->singles = msc_arena_array(&m->arena, m->n_groups, sizeof m->singles[0]);
     MSC_TRY(MSC_ALLOCATED(m->singles));
     for (size_t i = 0; i < m->n_groups; i++) {
         MSC_TRY(write_run(&m->singles[i], m, i, i, kind));
     }
-    return write_run(&m->whole, m, 0, m->n_groups - 1, kind);
-}
-
-// Median over the rounds of the ratio to the reference, times the reference's latency. Disturbances
-// of a whole round, and of a whole request, then do not count.
-static enum msc_status sum_up(double *us, struct measure *m, const struct msc_latency *l, size_t i,
-                              bool has_reference) {
-    struct msc_quartiles q;
-    if (!has_reference) {
-        MSC_TRY(msc_latency_quartiles(&q, l, i));
-        *us = q.median;
-        return MSC_OK;
-    }
-    if (m->reference_us <= 0.0) {
-        MSC_TRY(msc_latency_quartiles(&q, l, 0));
-        m->reference_us = q.median;
-    }
-    MSC_TRY(msc_latency_ratios(&q, l, i, 0));
-    *us = q.median * m->reference_us;
     return MSC_OK;
 }
 
-// Measures chains[1 ... n - 1] beside the reference, which becomes chains[0]. us[i]: NaN if a
-// backend cannot run the chain or computes something else.
+// Measures chains in turn. us[i]: the least latency over the rounds; NaN if a backend cannot run the
+// chain or computes something else.
 static enum msc_status measure_chains(double us[], struct measure *m,
                                       struct msc_runtime_chain chains[], size_t n) {
     struct msc_latency l = {0};
     struct msc_runtime_chains job = msc_place__job(m->o, &m->arena);
-    chains[0] = (struct msc_runtime_chain){.pieces = &m->whole, .n_pieces = 1};
     job.values = m->singles;
     job.n_values = m->n_groups;
     job.others = m->backends;
@@ -197,8 +142,7 @@ static enum msc_status measure_chains(double us[], struct measure *m,
     job.chains = chains;
     job.n_chains = n;
     MSC_TRY(msc_runtime_chains(&l, m->runtime, &job));
-    enum msc_status status = MSC_OK;
-    for (size_t i = 0; i < n && status == MSC_OK; i++) {
+    for (size_t i = 0; i < n; i++) {
         us[i] = NAN;
         if (chains[i].missing) {
             msc_log(m->o->log, MSC_LOG_DEBUG, "placement: %s", chains[i].missing);
@@ -208,11 +152,11 @@ static enum msc_status measure_chains(double us[], struct measure *m,
                     "it takes no part there",
                     chains[i].pieces[0].backend, chains[i].error);
         } else {
-            status = sum_up(&us[i], m, &l, i, !chains[0].missing);
+            us[i] = msc_latency_least(&l, i);
         }
     }
     msc_latency_finish(&l);
-    return status;
+    return MSC_OK;
 }
 
 // A run to measure on every backend, and where its latencies go.
@@ -223,7 +167,7 @@ struct run {
 
 static enum msc_status measure_some(struct measure *m, const struct run runs[], size_t n,
                                     const char *kind) {
-    size_t n_chains = 1 + n * m->n_backends;
+    size_t n_chains = n * m->n_backends;
     struct msc_runtime_chain *chains = msc_alloc_zero(n_chains, sizeof *chains);
     struct msc_runtime_piece *pieces = msc_alloc_zero(n_chains, sizeof *pieces);
     double *us = msc_alloc_zero(n_chains, sizeof *us);
@@ -235,7 +179,7 @@ static enum msc_status measure_some(struct measure *m, const struct run runs[], 
                      : write_run(&piece, m, runs[i].first, runs[i].last, kind);
         piece = piece.model ? piece : m->singles[runs[i].first];
         for (size_t b = 0; b < m->n_backends; b++) {
-            size_t k = 1 + i * m->n_backends + b;
+            size_t k = i * m->n_backends + b;
             pieces[k] = piece;
             pieces[k].backend = m->backends[b];
             chains[k] = (struct msc_runtime_chain){.pieces = &pieces[k], .n_pieces = 1};
@@ -243,9 +187,9 @@ static enum msc_status measure_some(struct measure *m, const struct run runs[], 
     }
     status = status == MSC_OK ? measure_chains(us, m, chains, n_chains) : status;
     for (size_t i = 0; i < n && status == MSC_OK; i++) {
-        memcpy(runs[i].us, &us[1 + i * m->n_backends], m->n_backends * sizeof us[0]);
+        memcpy(runs[i].us, &us[i * m->n_backends], m->n_backends * sizeof us[0]);
         if (runs[i].first != runs[i].last) {
-            (void)remove(pieces[1 + i * m->n_backends].model);
+            (void)remove(pieces[i * m->n_backends].model);
         }
     }
     msc_free(chains);
@@ -334,12 +278,12 @@ static enum msc_status join_groups(struct measure *m) {
 // Measures the two groups around a cut alone and as chains of two backends. prices [n_backends,
 // n_backends, CUTS_MEASURED]: NaN if unknown.
 static enum msc_status measure_cut(double prices[], struct measure *m, size_t left, size_t index) {
-    size_t k = m->n_backends, n_chains = 1 + 2 * k + k * k;
+    size_t k = m->n_backends, n_chains = 2 * k + k * k;
     struct msc_runtime_chain *chains = msc_alloc_zero(n_chains, sizeof *chains);
     struct msc_runtime_piece *pieces = msc_alloc_zero(2 * n_chains, sizeof *pieces);
     double *us = msc_alloc_zero(n_chains, sizeof *us);
     enum msc_status status = MSC_ALLOCATED(chains && pieces && us);
-    for (size_t i = 0; i < 2 * k + k * k && status == MSC_OK; i++) {
+    for (size_t i = 0; i < n_chains && status == MSC_OK; i++) {
         bool is_pair = i >= 2 * k;
         size_t from = is_pair ? (i - 2 * k) / k : i % k, to = (i - 2 * k) % k;
         struct msc_runtime_piece *p = &pieces[2 * i];
@@ -347,11 +291,11 @@ static enum msc_status measure_cut(double prices[], struct measure *m, size_t le
         p[0].backend = m->backends[from];
         p[1] = m->singles[left + 1];
         p[1].backend = m->backends[is_pair ? to : 0];
-        chains[1 + i] = (struct msc_runtime_chain){.pieces = p, .n_pieces = is_pair ? 2 : 1};
+        chains[i] = (struct msc_runtime_chain){.pieces = p, .n_pieces = is_pair ? 2 : 1};
     }
     status = status == MSC_OK ? measure_chains(us, m, chains, n_chains) : status;
     for (size_t i = 0; i < k * k && status == MSC_OK; i++) {
-        prices[i * CUTS_MEASURED + index] = us[1 + 2 * k + i] - us[1 + i / k] - us[1 + k + i % k];
+        prices[i * CUTS_MEASURED + index] = us[2 * k + i] - us[i / k] - us[k + i % k];
     }
     msc_free(chains);
     msc_free(pieces);

@@ -1,10 +1,11 @@
-// The environment `placement`: which backend computes which group of joints, by a measured table
-// (docs/placement.md). It needs no model: `mscgym place` writes the table.
+// The environment `placement`: which backend computes which group of joints (docs/placement.md).
+// `mscgym place` writes its table. Trials are answered from the table, or measured whole.
 #include "env/placement/place_table.h"
 
 #include "base/file.h"
 #include "base/json.h"
 #include "env/api/env.h"
+#include "env/placement/whole.h"
 
 #include <math.h>
 
@@ -14,18 +15,31 @@ enum {
     METRIC_COUNT,
 };
 
+enum {
+    MEASURE_TABLE,
+    MEASURE_WHOLE,
+};
+
 struct placement_env {
     const char *file;
     bool exact;
+    int measure;
     struct msc_place_table *table;
+    const char *model;             // path of the network
+    struct msc_place_bench *bench; // opened by the first trial that is measured
     struct msc_space space;
 };
 
-static const struct msc_metric metrics[METRIC_COUNT] = {
-    [METRIC_LATENCY] = {.name = "latency_us",
-                        .unit = "us",
-                        .help = "predicted latency: of the pieces and of the cuts between them"},
-    [METRIC_PIECES] = {.name = "pieces", .unit = "", .help = "number of pieces", .is_exact = true},
+#define LATENCY                                                                                    \
+    .name = "latency_us", .unit = "us",                                                            \
+    .help = "latency, predicted from the table or measured whole"
+#define PIECES                                                                                     \
+    { .name = "pieces", .unit = "", .help = "number of pieces", .is_exact = true }
+
+// By what is measured.
+static const struct msc_metric metrics[][METRIC_COUNT] = {
+    [MEASURE_TABLE] = {[METRIC_LATENCY] = {LATENCY}, [METRIC_PIECES] = PIECES},
+    [MEASURE_WHOLE] = {[METRIC_LATENCY] = {LATENCY, .is_measured = true}, [METRIC_PIECES] = PIECES},
 };
 
 static const struct msc_param params[] = {
@@ -38,6 +52,12 @@ static const struct msc_param params[] = {
      .offset = offsetof(struct placement_env, exact),
      .type = MSC_PARAM_BOOL,
      .number = 1},
+    {.name = "measure",
+     .help = "latency of a trial: predicted from the table, or measured whole, in one process",
+     .offset = offsetof(struct placement_env, measure),
+     .type = MSC_PARAM_ENUM,
+     .text = "table",
+     .names = "table|whole"},
     {0},
 };
 
@@ -90,7 +110,7 @@ static enum msc_status build_tasks(struct placement_env *e, struct msc_arena *ar
     e->space.n_features = FEATURE_COUNT;
     e->space.feature_names = feature_names;
     e->space.n_metrics = METRIC_COUNT;
-    e->space.metrics = metrics;
+    e->space.metrics = metrics[e->measure];
     return MSC_OK;
 }
 
@@ -113,7 +133,7 @@ static enum msc_status build_costs(struct placement_env *e, struct msc_arena *ar
         f[1] = (struct msc_cost_factor){.task = (uint32_t)(i / k) + 1, .by_choice = by_choice};
         terms[i] = (struct msc_cost_term){.scale = -1.0, .n_factors = 2, .factors = f};
     }
-    *cost = (struct msc_cost){.metric = metrics[METRIC_PIECES].name,
+    *cost = (struct msc_cost){.metric = e->space.metrics[METRIC_PIECES].name,
                               .constant = (double)e->table->n_groups,
                               .n_terms = n_terms,
                               .terms = terms};
@@ -158,6 +178,9 @@ static enum msc_status placement_init(struct msc_env *env) {
     const char *path = msc_path_join(arena, msc_env_host(env)->folder, e->file);
     MSC_TRY(MSC_ALLOCATED(path));
     MSC_TRY(msc_place_table_load(&e->table, path));
+    const char *folder = msc_path_folder(arena, path);
+    e->model = folder ? msc_path_join(arena, folder, e->table->model) : NULL;
+    MSC_TRY(MSC_ALLOCATED(e->model));
     MSC_TRY(build_tasks(e, arena));
     MSC_TRY(build_costs(e, arena));
     return build_baselines(e, arena);
@@ -169,20 +192,35 @@ static const struct msc_space *placement_space(const struct msc_env *env) {
 }
 
 static const struct msc_metric *placement_metric(size_t index) {
-    return index < METRIC_COUNT ? &metrics[index] : NULL;
+    return index < METRIC_COUNT ? &metrics[MEASURE_TABLE][index] : NULL;
 }
 
 // ---- Trials -----------------------------------------------------------------------------------
 
+static enum msc_status measure(double *us, const char **why, struct msc_env *env,
+                               const uint32_t choices[]) {
+    struct placement_env *state = msc_env_state(env);
+    *why = "a backend cannot run one of the pieces";
+    *us = msc_place_table_predict(state->table, choices);
+    if (state->measure == MEASURE_TABLE || isnan(*us)) {
+        return MSC_OK;
+    }
+    if (!state->bench) {
+        MSC_TRY(msc_place_bench_open(&state->bench, state->table, state->model,
+                                     msc_env_host(env)->cancel));
+    }
+    return msc_place_bench_run(us, why, state->bench, choices);
+}
+
 static enum msc_status placement_evaluate(struct msc_env *env, const struct msc_evaluation *e) {
-    const struct placement_env *state = msc_env_state(env);
     for (size_t i = 0; i < e->n; i++) {
-        const uint32_t *choices = e->trials[i]->proposal.choices;
         struct msc_outcome *outcome = &e->trials[i]->outcome;
-        double us = msc_place_table_predict(state->table, choices);
+        const char *why;
+        double us;
+        MSC_TRY(measure(&us, &why, env, e->trials[i]->proposal.choices));
         outcome->metrics[METRIC_LATENCY] = us;
         if (isnan(us)) {
-            msc_outcome_fail(outcome, MSC_CAUSE_TRIAL, "a backend cannot run one of the pieces");
+            msc_outcome_fail(outcome, MSC_CAUSE_TRIAL, "%s", why);
         }
         if (e->finished) {
             e->finished(e->payload, i);
@@ -203,13 +241,14 @@ static enum msc_status placement_describe(const struct msc_env *env, struct cJSO
 
 static void placement_finish(struct msc_env *env) {
     struct placement_env *e = msc_env_state(env);
+    msc_place_bench_close(e->bench);
     msc_place_table_close(e->table);
 }
 
 const struct msc_env_def msc_env_placement = {
     .abi = MSC_ENV_ABI,
     .name = "placement",
-    .summary = "which backend computes which part, by a table of mscgym place; needs no model",
+    .summary = "which backend computes which part, in a table of latencies of mscgym place",
     .version = 1,
     .state_size = sizeof(struct placement_env),
     .params = params,
