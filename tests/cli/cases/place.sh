@@ -67,6 +67,13 @@ END_OF_CONFIG
 mscgym search search.json --quiet | head -n 3
 mscgym place net.onnx -o two --table placed/placement.json --record msc_workspace/gym_0.jsonl --quiet |
     tail -n 3
+sed 's/"exact": false,/"exact": false, "measure": "whole",/; s/{"max": 2}/{"max": 3}/' search.json >whole.json
+mscgym search whole.json --restart --quiet | tail -n 4
+sed -i 's/"max": 3/"max": 4/' whole.json
+MSCGYM_RUNTIME=false try mscgym search whole.json --restart --quiet
+jq '.model = "absent.onnx"' placed/placement.json >placed/moved.json
+sed 's/placement.json/moved.json/' whole.json >moved.json
+try mscgym search moved.json --restart --quiet
 echo "== errors"
 try mscgym place net.onnx
 try mscgym place net.onnx -o x --groups 0
