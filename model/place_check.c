@@ -157,6 +157,7 @@ static enum msc_status measure_process(struct check *c, size_t process) {
         msc_arena_array(&c->out->arena, c->n_mix + 1, sizeof *values);
     MSC_TRY(MSC_ALLOCATED(values));
     values[0] = c->singles[0];
+    values[0].may_fail = true;
     memcpy(&values[1], c->mix, c->n_mix * sizeof values[0]);
     job.values = values;
     job.n_values = c->n_mix + 1;

@@ -23,6 +23,7 @@ static enum msc_status add_pieces(cJSON *object, const char *key,
         MSC_TRY(msc_json_add_text(piece, "model", pieces[i].model));
         MSC_TRY(msc_json_add_text(piece, "backend", pieces[i].backend));
         MSC_TRY(add_names(piece, "outputs", pieces[i].outputs, pieces[i].n_outputs));
+        MSC_TRY(pieces[i].may_fail ? msc_json_add_bool(piece, "may_fail", true) : MSC_OK);
         MSC_TRY(pieces[i].copy ? msc_json_add_number(piece, "copy", pieces[i].copy) : MSC_OK);
     }
     return MSC_OK;

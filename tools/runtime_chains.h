@@ -17,7 +17,8 @@ struct msc_runtime_piece {
     const char *backend; // a runtime's name, or a device of mscgym: "cpu", "vulkan", "vulkan:1"
     const char *const *outputs; // [n_outputs] names of its outputs; not read for values
     size_t n_outputs;
-    int copy; // pieces of one request with equal model, backend and copy share their weights
+    bool may_fail; // of values: later pieces compute its outputs if every backend refuses it
+    int copy;      // pieces of one request with equal model, backend and copy share their weights
 };
 
 struct msc_runtime_chain {

@@ -141,6 +141,24 @@ def check_network(mscgym, folder, model, samples):
     return wanted
 
 
+def check_request(runtime, folder, model):
+    """Values that every backend refuses are computed by later pieces, if the request says so."""
+    def piece(path, backend, **more):
+        return {"model": path, "backend": backend, "outputs": ["y"], **more}
+
+    absent = os.path.join(folder, "absent.onnx")
+    request = {"method": "chains", "rounds": 2, "others": ["cpu"],
+               "values": [piece(absent, "onnxruntime", may_fail=True), piece(model, "onnxruntime")],
+               "chains": [{"pieces": [piece(model, "cpu")]}, {"pieces": [piece(absent, "cpu")]}]}
+    lines = [request, {**request, "values": [piece(absent, "onnxruntime")]}]
+    made = subprocess.run([sys.executable, runtime], input="".join(json.dumps(line) + "\n" for line in lines),
+                          check=True, stdout=subprocess.PIPE, text=True)
+    answers = [line for line in map(json.loads, made.stdout.splitlines()) if "note" not in line]
+    measured, missing = answers[0]["chains"]
+    check(len(measured["us"]) == 2 and measured["error"] < 1e-4, answers)
+    check("absent.onnx" in missing["missing"] and "absent.onnx" in answers[1]["error"], answers)
+
+
 def main():
     mscgym, runtime, library = sys.argv[1:4]
     os.environ["MSCGYM_RUNTIME"] = f"{sys.executable} {os.path.abspath(runtime)}"
@@ -158,6 +176,7 @@ def main():
                     "gain": numpy.full((1, 1, 1, 1), gain, numpy.float32)} for gain in (1, -2)]
         wanted = check_network(mscgym, os.path.join(folder, "enlarging"), model, samples)
         check_chain(mscgym, folder, model, samples, wanted)
+        check_request(runtime, folder, model)
         result = place(mscgym, model, "-o", os.path.join(folder, "two"), "--backend", "onnxruntime",
                        "--backend", "cpu")
         check(result["plan"][-1] == "cpu" and "cpu" in result["result"], result)
