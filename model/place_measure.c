@@ -1,7 +1,6 @@
 // Measures the table of placement: first each group alone, to join neighbours that prefer the same
 // backend, then every run of the groups that are left, then the price of a cut.
 #include "base/file.h"
-#include "base/str.h"
 #include "graph/cost.h"
 #include "graph/passes/chain.h"
 #include "kernels/vulkan/vulkan.h"
