@@ -318,21 +318,6 @@ bool msc_quantizer__has_scales(const struct msc_quantizer *q, int32_t site, size
            msc_quantizer__takes_blocks(q, site, choice);
 }
 
-float msc_quantizer__cut(const struct msc_quantizer *q, int32_t site) {
-    const struct msc_target *target = q->sites.scheme.target;
-    const struct msc_site *s = &q->sites.sites[site];
-    if (!target || !target->has_forms) {
-        return 0;
-    }
-    for (int32_t i = 0; i < s->n_slots; i++) {
-        int32_t joint = q->sites.slots[s->slots[i]].joint;
-        if (joint == MSC_NO_ID || msc_graph_joint(q->graph, joint)->op != MSC_OP_HARD_SWISH) {
-            return 0;
-        }
-    }
-    return MSC_HARD_SWISH_CUT;
-}
-
 struct msc_observation msc_quantizer__observation(const struct msc_quantizer *q, int32_t site,
                                                   int32_t choice) {
     bool is_weight = q->sites.sites[site].kind == MSC_SITE_WEIGHT;
@@ -376,24 +361,6 @@ struct msc_quant msc_quantizer__form(const struct msc_quantizer *q, int32_t site
     return form;
 }
 
-// If the target's kernel that writes the site has a scale of its own, sets it. The range of the form
-// is uint8 or int8; a symmetric one is left to a second rounding at run time.
-static void fix_scale(float *scale, int32_t *zero_point, const struct msc_quantizer *q,
-                      int32_t site, const struct msc_quant *form) {
-    const struct msc_target *target = q->sites.scheme.target;
-    const struct msc_site *s = &q->sites.sites[site];
-    float fixed;
-    int32_t zero;
-    if (s->kind != MSC_SITE_ACTIVATION || !target || q->activations.is_symmetric) {
-        return;
-    }
-    int32_t producer = msc_graph_producer(q->graph, s->tensor);
-    if (msc_target_fixed_scale(target, msc_graph_joint(q->graph, producer)->op, &fixed, &zero)) {
-        *scale = fixed;
-        *zero_point = zero + form->low - INT8_MIN;
-    }
-}
-
 enum msc_status msc_quantizer__set(struct msc_quantizer *q, int32_t site, int32_t choice,
                                    const struct msc_quant *from) {
     struct msc_edit *edit = &q->edits[(size_t)site * q->n_choices + (size_t)choice];
@@ -404,7 +371,7 @@ enum msc_status msc_quantizer__set(struct msc_quantizer *q, int32_t site, int32_
     MSC_TRY(MSC_ALLOCATED(s && z));
     memcpy(s, from->scales, n * sizeof(s[0]));
     memcpy(z, from->zero_points, n * sizeof(z[0]));
-    fix_scale(s, z, q, site, &form);
+    msc_quantizer__fix_scale(s, z, q, site, &form);
     form.scales = s;
     form.zero_points = z;
     form.integers = from->integers ? msc_array_retain(from->integers) : NULL;

@@ -51,6 +51,11 @@ struct msc_observation msc_quantizer__observation(const struct msc_quantizer *q,
 // The `cut` of the site's scheme (msc_scheme): MSC_HARD_SWISH_CUT if the target `has_forms` and
 // only hard swishes read the site; else 0.
 float msc_quantizer__cut(const struct msc_quantizer *q, int32_t site);
+// If the target's kernel that writes the site has a scale of its own (msc_target_fixed_scale), sets it
+// and its zero point, in the range of `form`: uint8 or int8. A symmetric range is left as it is; the
+// target then rounds a second time.
+void msc_quantizer__fix_scale(float *scale, int32_t *zero_point, const struct msc_quantizer *q,
+                              int32_t site, const struct msc_quant *form);
 // True if quants of the site are needed, because the site is searched or fixed to a choice.
 static inline bool msc_quantizer__is_used(const struct msc_quantizer *q, int32_t site) {
     return q->included[site] && q->fixed[site] != MSC_FIXED_FLOAT;
