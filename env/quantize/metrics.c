@@ -17,25 +17,10 @@
 
 // ---- size_bytes: packed integers, scales, zero points, and float weights ----------------------
 
-// Bytes of a weight: ceil(n * bits / 8), 4 for each scale, and 4 for each zero point if any zero
-// point is not 0.
-static double packed_size(double elements, int32_t bits, double n_scales, bool is_symmetric) {
-    return ceil(elements * bits / 8) + n_scales * (is_symmetric ? 4 : 8);
-}
-
-// Bytes of a weight in the target's file. Zero points have the integers' type. Weights in groups
-// are converted to floats when they are loaded; their zero points, if any, take 4 bytes.
 static double quant_size(const struct msc_quantize_inputs *in, int64_t elements,
                          const struct msc_quant *quant) {
-    const struct msc_target *target = msc_quantizer_sites(in->quantizer)->scheme.target;
-    if (quant->type != MSC_DTYPE_NONE) {
-        return (double)elements * (double)msc_dtype_bytes(quant->type);
-    }
-    if (!target) {
-        return packed_size((double)elements, quant->bits, quant->n, quant->low < 0);
-    }
-    int32_t zero_point = quant->group_size == 0 ? quant->bits <= 8 ? 1 : 2 : quant->low < 0 ? 0 : 4;
-    return (double)msc_packed_bytes(elements, quant->bits) + (4.0 + zero_point) * quant->n;
+    return msc_packed_weight_bytes(msc_quantizer_sites(in->quantizer)->scheme.target, elements,
+                                   quant);
 }
 
 static enum msc_status add_weight_size(struct msc_metric_cost *out,
@@ -107,7 +92,7 @@ static enum msc_status cost_size(struct msc_metric_cost *out, const void *of) {
     out->constant += bias_steps_size(c->in);
     for (int32_t i = 0; i < msc_graph_n_tensors(g); i++) {
         const struct msc_tensor *t = msc_graph_tensor(g, i);
-        if (t->data && !counted[i]) {
+        if (t->data && !counted[i] && msc_tensor_is_stored(t)) {
             double bytes =
                 (double)msc_array_n_elements(t->data) * (double)msc_graph_own_bytes(g, i);
             out->reference += bytes;
