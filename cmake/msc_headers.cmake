@@ -21,6 +21,7 @@ set(public_headers
     data/array_file.h
     data/dataset.h
     data/dtype.h
+    data/gguf_block.h
     data/npy.h
     data/safetensors.h
     env/api/drop.h
@@ -62,6 +63,7 @@ set(public_headers
     model/operators.h
     model/pieces.h
     model/program_id.h
+    model/resident.h
     model/strategies.h
     model/track.h
     pipeline/processor.h

@@ -46,6 +46,9 @@ double msc_packed_weight_bytes(const struct msc_target *target, int64_t n,
     if (quant->type != MSC_DTYPE_NONE) {
         return (double)n * (double)msc_dtype_bytes(quant->type);
     }
+    if (quant->blocks) {
+        return (double)n / quant->blocks->n * quant->blocks->n_bytes;
+    }
     if (!target) {
         return ceil((double)n * quant->bits / 8) + (double)quant->n * (is_symmetric ? 4 : 8);
     }

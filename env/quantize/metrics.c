@@ -92,7 +92,7 @@ static enum msc_status cost_size(struct msc_metric_cost *out, const void *of) {
     out->constant += bias_steps_size(c->in);
     for (int32_t i = 0; i < msc_graph_n_tensors(g); i++) {
         const struct msc_tensor *t = msc_graph_tensor(g, i);
-        if (t->data && !counted[i]) {
+        if (t->data && !counted[i] && msc_tensor_is_stored(t)) {
             double bytes =
                 (double)msc_array_n_elements(t->data) * (double)msc_graph_own_bytes(g, i);
             out->reference += bytes;

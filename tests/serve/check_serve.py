@@ -110,6 +110,12 @@ def check_results(mscgym, folder):
         check(client.wait(first["id"])["state"] == "done", f"without a configuration: {client.job(first['id'])}")
         check(b"Jobs" in get(service, "/")[1], "the overview is no page")
         check_commands(service, folder, id)
+        config = digits("quantize", 4, choices=[{"bits": 8}, {"float": True}])
+        config["quantize"]["target"] = "tflite"
+        lite = submit(client, config)
+        check(client.wait(lite)["state"] == "done", f"for LiteRT: {client.job(lite)}")
+        with open(client.fetch(lite, os.path.join(folder, "lite"))[0], "rb") as file:
+            check(file.name.endswith("model.tflite") and file.read(8)[4:] == b"TFL3", f"fetched {file.name}")
         check(service.stop() == 0, "the server did not end in order")
 
 
@@ -197,6 +203,9 @@ def check_submissions(mscgym, folder):
         refused(400, outside, sent(config(model="../job.json")))
         refused(400, outside, sent(config(passes=[{"rules": "/etc/passwd"}])))
         refused(400, outside, sent(config(log_file="/tmp/mscgym-log")))
+        weights = config()
+        weights["quantize"]["gym"][0]["env"]["imatrix"] = "/etc/passwd"
+        refused(400, outside, sent(weights))
         refused(400, outside, sent(toy(4, record="../job.json")))
         refused(400, outside, sent(toy(4, record=f"{root}/r.jsonl")))
         refused(400, outside, sent(toy(4, env={"type": "table", "file": "/etc/passwd"})))
