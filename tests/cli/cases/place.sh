@@ -45,19 +45,19 @@ for line in sys.stdin:
 END_OF_SCRIPT
 export MSCGYM_RUNTIME="python3 runtime.py"
 echo "== a mix wins"
-try mscgym place net.onnx -o placed --threads 1 --rounds 3 --quiet
+try mscgym place net.onnx -o placed --threads 1 --rounds 3 --processes 2 --quiet
 jq -c '.pieces[] | [.name, .runtime, .device, .joints]' placed/manifest.json
 jq -c '.runs[] | [.first, .last, .us]' placed/placement.json | head -n 4
 jq -c .cuts placed/placement.json
 MSCGYM_RUNTIME= mscgym graph placed/piece0.onnx | head -n 1
 echo "== a mix that is slower when it is measured whole, and one within the spread"
-MIX=95 try mscgym place net.onnx -o slower --table placed/placement.json --quiet | tail -n 3
-MIX=88.5 mscgym place net.onnx -o equal --table placed/placement.json --threads 1 --quiet --json |
+MIX=95 try mscgym place net.onnx -o slower --table placed/placement.json --processes 1 --quiet | tail -n 3
+MIX=88.5 mscgym place net.onnx -o equal --table placed/placement.json --processes 1 --threads 1 --quiet --json |
     jq -c '[.plan, .result, .ratio, .spread, .wins]'
 ls equal
 echo "== one backend, and one that refuses the network"
-try mscgym place net.onnx -o one --backend cpu --quiet | tail -n 2
-REFUSED=onnxruntime try mscgym place net.onnx -o one --quiet | tail -n 11
+try mscgym place net.onnx -o one --backend cpu --processes 1 --quiet | tail -n 2
+REFUSED=onnxruntime try mscgym place net.onnx -o one --quiet --processes 1 | tail -n 11
 echo "== the environment"
 cat >search.json <<'END_OF_CONFIG'
 {"verbose": "error", "gym": [{"env": {"type": "placement", "file": "placed/placement.json", "exact": false,
@@ -65,7 +65,7 @@ cat >search.json <<'END_OF_CONFIG'
                               "agent": {"type": "grid_search", "mode": "full"}, "budget": {"trials": 500}}]}
 END_OF_CONFIG
 mscgym search search.json --quiet | head -n 3
-mscgym place net.onnx -o two --table placed/placement.json --record msc_workspace/gym_0.jsonl --quiet |
+mscgym place net.onnx -o two --table placed/placement.json --processes 1 --record msc_workspace/gym_0.jsonl --quiet |
     tail -n 3
 sed 's/"exact": false,/"exact": false, "measure": "whole",/; s/{"max": 2}/{"max": 3}/' search.json >whole.json
 mscgym search whole.json --restart --quiet | tail -n 4
