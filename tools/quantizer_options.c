@@ -119,7 +119,9 @@ static enum msc_status choice_read_float_type(struct msc_choice *c, const cJSON 
     return label_choice(c, false);
 }
 
-// Reads the group size; runtimes support only these sizes.
+enum { LEAST_GROUP = 16, MOST_OF_GROUP = 256 };
+
+// Reads the group size. Runtimes support only powers of 2.
 static enum msc_status read_group_size(struct msc_choice *c, const cJSON *object,
                                        const char *where) {
     double size = 0;
@@ -127,8 +129,13 @@ static enum msc_status read_group_size(struct msc_choice *c, const cJSON *object
         return MSC_OK;
     }
     MSC_TRY(msc_json_get_double(&size, object, "group_size", where));
-    if (size != 32 && size != 64 && size != 128) {
-        return MSC_FAIL(MSC_E_INVALID, "%s: group_size is %g, expected 32, 64 or 128", where, size);
+    int32_t allowed = LEAST_GROUP;
+    while (allowed < size && allowed < MOST_OF_GROUP) {
+        allowed *= 2;
+    }
+    if (size != allowed) {
+        return MSC_FAIL(MSC_E_INVALID, "%s: group_size is %g, expected 16, 32, 64, 128 or 256",
+                        where, size);
     }
     c->group_size = (int32_t)size;
     return MSC_OK;
@@ -394,6 +401,10 @@ static enum msc_status read_sites(struct msc_quantizer_options *out, const cJSON
         return MSC_FAIL(MSC_E_INVALID,
                         "env.sites: target %s requantises nothing; use \"inputs\", or the target "
                         "that the model is for",
+                        out->target->name);
+    }
+    if (!out->all_sites && out->target->has_block_operators) {
+        return MSC_FAIL(MSC_E_INVALID, "env.sites: target %s needs \"all\"; remove \"sites\"",
                         out->target->name);
     }
     if (out->all_sites && out->group == MSC_GROUP_SITE) {
