@@ -32,14 +32,14 @@ struct defaults {
 // Chooses minmax or mse, whichever was better on networks of many kinds (docs/quantize.md). With
 // more bits, rounding errors are below the resolution of a histogram, or clipping costs more than
 // it saves; then minmax is better.
-static enum msc_observer auto_observer(int kind, int32_t bits) {
+enum msc_observer msc_quantizer__auto_observer(int kind, int32_t bits) {
     return bits <= (kind == MSC_SITE_WEIGHT ? 4 : 8) ? MSC_OBSERVER_MSE : MSC_OBSERVER_MINMAX;
 }
 
 static void take_defaults(struct msc_choice *c, const struct defaults *defaults) {
     for (int kind = 0; kind < 2; kind++) {
-        c->observers[kind] =
-            defaults->are_auto[kind] ? auto_observer(kind, c->bits) : defaults->observers[kind];
+        c->observers[kind] = defaults->are_auto[kind] ? msc_quantizer__auto_observer(kind, c->bits)
+                                                      : defaults->observers[kind];
     }
 }
 
