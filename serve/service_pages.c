@@ -23,8 +23,10 @@ static enum MHD_Result answer_page(struct msc_request *r, const struct msc_page_
 // ---- The overview -----------------------------------------------------------------------------
 
 static enum msc_status add_value(cJSON *row, const char *key, double value) {
-    char text[48];
-    snprintf(text, sizeof text, isfinite(value) ? "%.5g" : "", value);
+    char text[48] = "";
+    if (isfinite(value)) {
+        snprintf(text, sizeof text, "%.5g", value);
+    }
     return msc_json_add_text(row, key, text);
 }
 
