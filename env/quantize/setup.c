@@ -259,7 +259,7 @@ static void tell_held(const struct msc_quantize *z, const struct msc_log *log) {
     if (n_held > 0 && msc_str_status(&names) == MSC_OK) {
         msc_log(
             log, MSC_LOG_INFO,
-            "few samples: choices of %d weights were judged on the last eighth of their inputs; "
+            "few samples: choices of %d weights were judged on inputs that were held back; "
             "simpler ones were better: %d%s%s%s%s",
             n_held, n_simpler, n_simpler > 0 ? " (" : "", n_simpler > 0 ? msc_str_text(&names) : "",
             n_simpler > MOST_NAMES ? ", …" : "", n_simpler > 0 ? ")" : "");

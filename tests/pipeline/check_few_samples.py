@@ -115,9 +115,9 @@ def main():
     make_model("model.onnx")
     others = numpy.random.default_rng(99).standard_normal((OTHERS, WIDTH), numpy.float32)
     exact = outputs("model.onnx", others)
-    for n in (4, 12, 24, 64, 200):
+    for n in (4, 64, 24):
         text = check_few(mscgym, n, others, exact)
-        check_same(mscgym, text)
+    check_same(mscgym, text)
     many = numpy.random.default_rng(7).standard_normal((2000, WIDTH), numpy.float32)
     found, text = losses(mscgym, many, others, exact)
     check(not told(text), f"many samples are few: {text}")
