@@ -6,8 +6,10 @@
 #include "tools/weight_rows.h"
 
 // Sets *error to the sum, over the moment's held-back rows x and the rows w of the weight, of
-// ((q - w) x + s)^2, where q is the quantised row and s its shift. MSC_E_NOMEM.
+// ((q - w) x + s)^2, where q is the quantised row and s its shift. The result does not depend on
+// the number of threads. MSC_E_NOMEM.
 enum msc_status msc_held_back_error(double *error, const struct msc_weight_rows *rows,
-                                    const struct msc_moment *moment, const struct msc_quant *quant);
+                                    const struct msc_moment *moment, const struct msc_quant *quant,
+                                    int n_threads);
 
 #endif

@@ -217,8 +217,8 @@ enum msc_fallback {
     MSC_N_FALLBACKS
 };
 
-// How a choice of a weight was judged by msc_quantizer_round. If fewer than 8 rows of inputs per
-// input of an output are sampled for the weight, the last eighth of them is held back, but at least
+// How a choice of a weight was judged by msc_quantizer_round. If the samples have fewer than 8
+// rows of inputs per input of an output, the last eighth of the sampled rows is held back, but at least
 // 8, or half of fewer than 16. What of the choice, fitted to the other rows, has the least error of
 // the outputs on these rows, is then fitted to all rows. With fewer than 4 rows held back, nothing is
 // fitted.

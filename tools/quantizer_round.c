@@ -239,7 +239,8 @@ static enum msc_status judge_choice(enum msc_fallback *best, struct rounded_weig
             continue;
         }
         MSC_TRY(round_as(&found, w->fitted, choice, f, now, of_weight));
-        enum msc_status status = msc_held_back_error(&error, &w->rows, &w->moment, &found);
+        enum msc_status status =
+            msc_held_back_error(&error, &w->rows, &w->moment, &found, w->n_threads);
         msc_quant_finish(&found);
         MSC_TRY(status);
         *best = error < least ? f : *best;

@@ -33,6 +33,7 @@ struct use {
     bool only_means;
     struct msc_moment_sums sums;
     // Rows from first_held on, counted over all places, are held back.
+    double n_all; // rows that could be sampled
     int64_t n_seen, first_held, n_held, n_to_hold;
     float *held; // [n_groups, n_to_hold, n_columns], of which n_held rows are filled
 };
@@ -124,6 +125,7 @@ static enum msc_status count_rows(struct gathering *g, struct use *u) {
         u->count[p] = d.batch * positions_of(&d);
         total += (double)u->count[p];
     }
+    u->n_all = total;
     double share = fmin(1, most_rows(g, u) / fmax(1, total));
     for (size_t p = 0; p < g->n_places; p++) {
         int64_t n = (int64_t)((double)u->count[p] * share);
@@ -390,7 +392,7 @@ static void use_rows(struct use *u, const struct gathering *g) {
     }
     double n_columns = (double)block_of(g, u);
     u->only_means = o->only_means || (double)n_rows < o->least_rows * n_columns;
-    if (o->held_back > 0 && (double)n_rows < o->held_below * n_columns) {
+    if (o->held_back > 0 && u->n_all < o->held_below * n_columns) {
         double least = fmin(LEAST_HELD, (double)n_rows / 2);
         u->n_to_hold = (int64_t)ceil(fmax((double)n_rows * o->held_back, least));
         u->first_held = n_rows - u->n_to_hold;

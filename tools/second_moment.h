@@ -60,8 +60,9 @@ struct msc_moment_options {
     // For the float model: a use with fewer rows per column of a block gets only means.
     double least_rows;
     bool only_means; // for the float model: moments get only `means`, and h is NULL
-    // For the float model: a use with fewer rows per column of a block than `held_below` holds back
-    // this share of its rows, but at least 8, and half of fewer than 16. 0: none.
+    // For the float model: a use holds back this share of its rows if the samples have fewer rows
+    // per column of a block than `held_below`, sampled or not; but at least 8 rows, and half of
+    // fewer than 16. 0: none.
     double held_back, held_below;
     // The plan: edits [n_slots] of the evaluator; edits of inputs must be quantisations. NULL:
     // the float model.

@@ -145,7 +145,7 @@ static void test_tools_held_back__error(void **state) {
     struct msc_moment m = moment_of(rows, ROWS, HELD, COLUMNS);
     struct msc_tensor t = {.name = "w", .n_dims = 4, .dims = {CHANNELS, COLUMNS, 1, 1}, .data = w};
     const struct msc_slot slot = {.channel_axis = 0};
-    double found, expected = 0;
+    double found, by_threads, expected = 0;
     (void)state;
     assert_ok(msc_array_create_from(&of_shifts, MSC_DTYPE_F32, 1, &n_channels, shifts));
     struct msc_quant q = {.bits = 4, .low = -7, .high = 7, .axis = -1, .n = 1};
@@ -154,7 +154,9 @@ static void test_tools_held_back__error(void **state) {
     q.shifts = of_shifts;
     msc_quant_seal(&q);
     assert_ok(msc_weight_rows_init(&r, &t, &slot, &m, &arena));
-    assert_ok(msc_held_back_error(&found, &r, &m, &q));
+    assert_ok(msc_held_back_error(&found, &r, &m, &q, 1));
+    assert_ok(msc_held_back_error(&by_threads, &r, &m, &q, 3));
+    assert_true(found == by_threads);
     for (int64_t i = 0; i < HELD * CHANNELS; i++) {
         int64_t channel = i % CHANNELS, row = ROWS - HELD + i / CHANNELS;
         const float *x = rows + (channel / OUTPUTS * ROWS + row) * COLUMNS;
