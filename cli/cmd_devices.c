@@ -19,6 +19,15 @@ static const struct msc_cli_option options[] = {
     {0},
 };
 
+static enum msc_status add_open(cJSON *object, const struct msc_backend *backend) {
+    char size[40] = "";
+    if (backend->def == &msc_backend_vulkan) {
+        msc_vulkan_matrix(size, backend);
+    }
+    MSC_TRY(msc_json_add_text(object, "numerics", backend->def->numerics(backend)));
+    return size[0] ? msc_json_add_text(object, "matrix_units", size) : MSC_OK;
+}
+
 static enum msc_status add_device(cJSON *list, const char *name) {
     struct msc_backend_options o = MSC_BACKEND_OPTIONS_INIT;
     struct msc_backend *backend = NULL;
@@ -26,9 +35,8 @@ static enum msc_status add_device(cJSON *list, const char *name) {
     MSC_TRY(msc_json_push(list, object));
     MSC_TRY(msc_json_add_text(object, "name", name));
     enum msc_status status = msc_backend_open(&backend, name, &o);
-    status = status == MSC_OK
-                 ? msc_json_add_text(object, "numerics", backend->def->numerics(backend))
-                 : msc_json_add_text(object, "unavailable", msc_status_message());
+    status = status == MSC_OK ? add_open(object, backend)
+                              : msc_json_add_text(object, "unavailable", msc_status_message());
     msc_backend_close(backend);
     return status;
 }
@@ -100,9 +108,13 @@ static enum msc_status print_devices(const cJSON *json) {
     cJSON_ArrayForEach(device, msc_json_get(json, "devices")) {
         const cJSON *numerics = msc_json_get(device, "numerics");
         const cJSON *why = msc_json_get(device, "unavailable");
+        const cJSON *matrix = msc_json_get(device, "matrix_units");
         msc_str_printf(
             &text, "%s: %s%s\n", msc_json_get(device, "name")->valuestring,
             numerics ? "" : "not available: ", numerics ? numerics->valuestring : why->valuestring);
+        if (matrix) {
+            msc_str_printf(&text, "matrix units: int8 %s\n", matrix->valuestring);
+        }
     }
     cJSON_ArrayForEach(device, msc_json_get(json, "vulkan")) {
         print_vulkan(&text, device);

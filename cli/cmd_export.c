@@ -1,5 +1,6 @@
 #include "cli/searching.h"
 
+#include "base/file.h"
 #include "base/json.h"
 #include "base/str.h"
 #include "data/array_file.h"
@@ -10,6 +11,7 @@
 #include "model/operators.h"
 #include "graph/passes/bind.h"
 #include "graph/wide.h"
+#include "model/gguf_export.h"
 #include "model/load_check.h"
 #include "model/output.h"
 #include "pipeline/processor_parts.h"
@@ -20,13 +22,14 @@
 #include "results/report.h"
 #include "results/tensorboard.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
 struct export_values {
     struct msc_cli_common common;
     const char *record, *output, *model, *weights, *strategy, *save_strategy, *dataset;
-    const char *optuna, *tensorboard;
+    const char *tensor_types, *optuna, *tensorboard;
     bool recalibrate, allow_plugins;
     int64_t trial;
 };
@@ -89,8 +92,15 @@ static const struct msc_cli_option options[] = {
      .argument = "FILE",
      .type = MSC_CLI_TEXT,
      .values = MSC_CLI_FILES,
-     .help = "ONNX file to write",
+     .help = "ONNX file to write, or for a model in GGUF also a GGUF file",
      .offset = EXPORT(output)},
+    {.name = "tensor-types",
+     .argument = "FILE",
+     .type = MSC_CLI_TEXT,
+     .values = MSC_CLI_FILES,
+     .help = "write the types of a plan for a model in GGUF, for llama-quantize --tensor-type-file",
+     .details = "The number of bytes of all tensors is printed.",
+     .offset = EXPORT(tensor_types)},
     {.name = "optuna",
      .argument = "FILE",
      .type = MSC_CLI_TEXT,
@@ -125,9 +135,52 @@ static enum msc_status print_reevaluated(struct msc_env *env, const struct msc_t
     return status;
 }
 
+static bool writes_gguf(const struct export_values *v) {
+    return v->output && msc_path_ends_in(v->output, ".gguf");
+}
+
+// Writes the GGUF file and the list of types.
+static enum msc_status write_gguf(const struct export_values *v, const struct msc_graph *graph,
+                                  const struct msc_strategy *strategy, const char *model) {
+    const struct msc_gguf_export e = {.graph = graph,
+                                      .strategy = strategy,
+                                      .model = model,
+                                      .output = writes_gguf(v) ? v->output : NULL,
+                                      .types = v->tensor_types};
+    struct msc_str text = {0};
+    uint64_t n_bytes;
+    if (!msc_path_ends_in(model, ".gguf")) {
+        return MSC_FAIL(MSC_E_INVALID,
+                        "%s: GGUF files and lists of tensor types are written for models in GGUF, "
+                        "whose tensors have the names that llama.cpp knows",
+                        model);
+    }
+    MSC_TRY(msc_gguf_export(&n_bytes, &e));
+    msc_str_printf(&text, "tensors: %" PRIu64 " bytes\n", n_bytes);
+    enum msc_status status = v->common.json ? MSC_OK : msc_cli_print_str(&text);
+    msc_str_finish(&text);
+    return status;
+}
+
+// Writes all files of a plan.
+static enum msc_status write_plan(const struct export_values *v, const struct msc_graph *graph,
+                                  const struct msc_strategy *strategy, const char *model,
+                                  const struct msc_record *record, int64_t trial) {
+    bool is_onnx = v->output && !writes_gguf(v);
+    if (writes_gguf(v) || v->tensor_types) {
+        MSC_TRY(write_gguf(v, graph, strategy, model));
+    }
+    MSC_TRY(is_onnx ? msc_export_model(graph, strategy, v->output, record, trial) : MSC_OK);
+    return is_onnx && strategy
+               ? msc_load_check(v->output, model, msc_strategy_scheme(strategy).target)
+               : MSC_OK;
+}
+
 static enum msc_status export_claim_outputs(struct msc_file_set *files,
                                             const struct export_values *v) {
-    MSC_TRY(msc_output_claim(files, MSC_OUTPUT_MODEL, "--output", v->output));
+    MSC_TRY(msc_output_claim(files, writes_gguf(v) ? MSC_OUTPUT_GGUF : MSC_OUTPUT_MODEL, "--output",
+                             v->output));
+    MSC_TRY(msc_output_claim(files, MSC_OUTPUT_TYPES, "--tensor-types", v->tensor_types));
     return msc_output_claim(files, MSC_OUTPUT_STRATEGY, "--save-strategy", v->save_strategy);
 }
 
@@ -147,9 +200,8 @@ static enum msc_status export_record(const struct msc_cli_call *call,
     if (v->save_strategy) {
         MSC_TRY_OUT(msc_strategy_save(plan.strategy, graph, v->save_strategy));
     }
-    MSC_TRY_OUT(msc_export_model(graph, plan.strategy, v->output, plan.record, plan.trial.id));
-    MSC_TRY_OUT(msc_load_check(v->output, msc_processor_config(plan.processor)->model,
-                               msc_strategy_scheme(plan.strategy).target));
+    MSC_TRY_OUT(write_plan(v, graph, plan.strategy, msc_processor_config(plan.processor)->model,
+                           plan.record, plan.trial.id));
     status =
         v->common.json ? print_reevaluated(msc_processor_env(plan.processor), &plan.trial) : MSC_OK;
 out:
@@ -315,14 +367,11 @@ static enum msc_status export_strategy(const struct msc_cli_call *call,
     if (v->save_strategy) {
         MSC_TRY_OUT(msc_strategy_save(strategy, graph, v->save_strategy));
     }
-    status = msc_export_model(graph, strategy, v->output, NULL, -1);
+    status = write_plan(v, graph, strategy, v->model, NULL, -1);
     const char *decides = deciding_input(graph);
     if (status == MSC_E_STATE && strategy && decides) {
         status = msc_status_prefix(
             status, "set the input that selects the branch, such as --bind %s=1", decides);
-    }
-    if (status == MSC_OK && strategy) {
-        status = msc_load_check(v->output, v->model, msc_strategy_scheme(strategy).target);
     }
 out:
     msc_array_list_finish(&weights);
@@ -381,11 +430,14 @@ out:
 // ---- The commands -----------------------------------------------------------------------------
 
 static enum msc_status export_check(const struct export_values *v) {
-    bool has_trials = v->optuna || v->tensorboard;
-    if (!v->output && !has_trials) {
+    bool has_trials = v->optuna || v->tensorboard, has_plan = v->output || v->tensor_types;
+    if (!has_plan && !has_trials) {
         return MSC_FAIL(MSC_E_INVALID, "export: --output is missing: -o MODEL.onnx");
     }
-    if (has_trials && (!v->record || (!v->output && (v->trial >= 0 || v->save_strategy)))) {
+    if (v->weights && (writes_gguf(v) || v->tensor_types)) {
+        return MSC_FAIL(MSC_E_INVALID, "export: --weights needs an output in ONNX");
+    }
+    if (has_trials && (!v->record || (!has_plan && (v->trial >= 0 || v->save_strategy)))) {
         return MSC_FAIL(MSC_E_INVALID,
                         "export: --optuna and --tensorboard need a RECORD, because they write all "
                         "of its trials");
@@ -411,7 +463,7 @@ static int cmd_export(const struct msc_cli_call *call, void *payload) {
     if (status == MSC_OK && (v->optuna || v->tensorboard)) {
         status = export_trials(call, v);
     }
-    if (status == MSC_OK && v->output) {
+    if (status == MSC_OK && (v->output || v->tensor_types)) {
         status = v->record ? export_record(call, v) : export_strategy(call, v);
     }
     return status == MSC_OK ? MSC_CLI_OK : msc_cli_fail(call, status);
@@ -419,12 +471,14 @@ static int cmd_export(const struct msc_cli_call *call, void *payload) {
 
 const struct msc_cli_command msc_cmd_export = {
     .name = "export",
-    .summary = "writes the compressed model as ONNX, or trials for other programs",
-    .usage = "RECORD -o FILE [options]\n--model FILE --strategy FILE -o FILE [options]\nRECORD "
+    .summary = "writes the compressed model as ONNX or GGUF, or trials for other programs",
+    .usage = "RECORD -o FILE [options]\nRECORD --tensor-types FILE [options]\n--model FILE "
+             "--strategy FILE -o FILE [options]\nRECORD "
              "--optuna FILE | --tensorboard DIR",
     .examples =
         "  mscgym export msc_workspace/digits.jsonl -o small.onnx\n"
         "  mscgym export msc_workspace/digits.jsonl --trial 17 -o small.onnx\n"
+        "  mscgym export msc_workspace/quantize_0.jsonl -o small.gguf --tensor-types types.txt\n"
         "  mscgym export msc_workspace/digits.jsonl --optuna digits.journal\n"
         "  mscgym export msc_workspace/digits.jsonl --tensorboard runs\n"
         "  mscgym export --model digits.onnx --strategy msc_workspace/msc_quantize.json \\\n"

@@ -4,7 +4,7 @@
 
 struct search_values {
     struct msc_cli_search search;
-    const char *record, *entry, *baseline, *accuracy_drop;
+    const char *record, *entry, *baseline, *accuracy_drop, *imatrix;
     struct msc_cli_list warm_from;
     bool restart;
 };
@@ -46,6 +46,12 @@ static const struct msc_cli_option options[] = {
                 "a bound on size or speed, make one of these an objective. The plan also keeps the "
                 "bound on the validation samples, if there are any.",
      .offset = offsetof(struct search_values, accuracy_drop)},
+    {.name = "imatrix",
+     .argument = "FILE",
+     .type = MSC_CLI_TEXT,
+     .values = MSC_CLI_FILES,
+     .help = "importance file of llama.cpp, in place of the imatrix of the quantize searches",
+     .offset = offsetof(struct search_values, imatrix)},
     {.name = "warm-from",
      .argument = "FILE",
      .type = MSC_CLI_LIST,
@@ -80,6 +86,7 @@ static int cmd_search(const struct msc_cli_call *call, void *payload) {
         o.has_accuracy_drop = true;
     }
     o.entry = v->entry;
+    o.imatrix = v->imatrix;
     o.record = v->record;
     o.restart = v->restart;
     o.baseline_greedy = is_greedy;

@@ -21,6 +21,7 @@ set(public_headers
     data/array_file.h
     data/dataset.h
     data/dtype.h
+    data/gguf_block.h
     data/npy.h
     data/safetensors.h
     env/api/drop.h

@@ -19,16 +19,17 @@ static enum msc_status check_path(struct msc_arena *arena, const char *path,
                     path);
 }
 
-// The environment `table` reads a file that only its own keys name.
-static enum msc_status check_table(struct msc_arena *arena, const struct msc_config_entry *e,
-                                   const char *const folders[], size_t n) {
-    const char *file = msc_json_text_of(e->env, "file");
-    if (!file) {
-        return MSC_OK;
+// Files that only keys of environments name: of `table`, and of `quantize`.
+static enum msc_status check_env(struct msc_arena *arena, const struct msc_config_entry *e,
+                                 const char *const folders[], size_t n) {
+    static const char *const keys[] = {"file", "imatrix"};
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
+        const char *file = msc_json_text_of(e->env, keys[i]);
+        const char *path = file ? msc_path_join(arena, e->folder, file) : NULL;
+        MSC_TRY(MSC_ALLOCATED(!file || path));
+        MSC_TRY(file ? check_path(arena, path, folders, n) : MSC_OK);
     }
-    const char *path = msc_path_join(arena, e->folder, file);
-    MSC_TRY(MSC_ALLOCATED(path));
-    return check_path(arena, path, folders, n);
+    return MSC_OK;
 }
 
 enum msc_status msc_config_check_inside(const struct msc_config *config,
@@ -41,7 +42,7 @@ enum msc_status msc_config_check_inside(const struct msc_config *config,
                                  : check_path(&arena, p->path, folders, n));
     }
     for (size_t i = 0; i < config->n_entries; i++) {
-        MSC_TRY_OUT(check_table(&arena, &config->entries[i], folders, n));
+        MSC_TRY_OUT(check_env(&arena, &config->entries[i], folders, n));
     }
 out:
     msc_arena_finish(&arena);

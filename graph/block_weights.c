@@ -61,9 +61,9 @@ bool msc_block_weight_describe(struct msc_block_weight *out, const struct msc_gr
     const struct msc_tensor *t = msc_graph_tensor(g, weight);
     struct readers readers = {0};
     bool fits = target != NULL && target->has_block_operators && q != NULL &&
-                q->type == MSC_DTYPE_NONE && q->bits <= MOST_BITS && q->group_axes == 1 &&
-                t->n_dims == 2 && q->group_size >= LEAST_BLOCK && q->group_size <= MOST_OF_BLOCK &&
-                (q->group_size & (q->group_size - 1)) == 0;
+                q->type == MSC_DTYPE_NONE && q->blocks == NULL && q->bits <= MOST_BITS &&
+                q->group_axes == 1 && t->n_dims == 2 && q->group_size >= LEAST_BLOCK &&
+                q->group_size <= MOST_OF_BLOCK && (q->group_size & (q->group_size - 1)) == 0;
     if (!fits || msc_tensor_n_elements(t) == 0 || !find_readers(&readers, g, weight, q)) {
         return false;
     }

@@ -1,5 +1,7 @@
 #include "graph/cost.h"
 
+#include <string.h>
+
 // The shape from which costs are computed: the tensor's own, or a shape that the caller gives.
 struct shape {
     int n_dims;
@@ -104,4 +106,8 @@ double msc_joint_macs_of(const struct msc_graph *g, const struct msc_joint *j,
 
 double msc_joint_macs(const struct msc_graph *g, const struct msc_joint *j) {
     return msc_joint_macs_of(g, j, NULL);
+}
+
+bool msc_tensor_is_stored(const struct msc_tensor *t) {
+    return strncmp(t->name, MSC_ADDED_PREFIX, strlen(MSC_ADDED_PREFIX)) != 0;
 }

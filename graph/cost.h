@@ -27,6 +27,12 @@ double msc_joint_macs(const struct msc_graph *g, const struct msc_joint *j);
 double msc_joint_macs_of(const struct msc_graph *g, const struct msc_joint *j,
                          const int64_t (*dims)[MSC_MAX_DIMS]);
 
+// Weights whose names begin so are no part of the model's file: a reader that makes the graph has
+// added them, as the frequencies of a rotary embedding (graph/gguf/decoder.h).
+#define MSC_ADDED_PREFIX "mscgym."
+// Whether the weight counts in the size of the model.
+bool msc_tensor_is_stored(const struct msc_tensor *t);
+
 MSC_PUBLIC_END
 
 #endif

@@ -141,6 +141,12 @@ const struct msc_edit *msc_edit_at_slot(const struct msc_edit *e, const struct m
 static enum msc_status check_quant(const struct msc_quant *q, const struct msc_slot *slot,
                                    const struct msc_tensor *t) {
     int64_t n = q->integers ? msc_array_n_elements(q->integers) : 0;
+    if (q->blocks != NULL) {
+        return slot->kind == MSC_SITE_WEIGHT
+                   ? msc_quant_check_integers(q, msc_dims_product(t->n_dims, t->dims))
+                   : MSC_FAIL(MSC_E_INVALID, "tensor %s: only weights are stored in blocks",
+                              t->name);
+    }
     if (q->integers &&
         (slot->kind != MSC_SITE_WEIGHT || msc_dims_product(t->n_dims, t->dims) != n)) {
         return MSC_FAIL(MSC_E_INVALID, "tensor %s: %lld integers were chosen for it, but it %s",

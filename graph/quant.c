@@ -58,6 +58,7 @@ void msc_quant_seal(struct msc_quant *q) {
     }
     h = q->type != MSC_DTYPE_NONE ? msc_hash_add_text(h, msc_dtype_name(q->type)) : h;
     h = q->is_dynamic ? msc_hash_add_text(h, "dynamic") : h;
+    h = q->blocks != NULL ? msc_hash_add_text(h, q->blocks->name) : h;
     size_t n = (size_t)q->n;
     h = msc_hash_add_bytes(h, q->scales, n * sizeof(q->scales[0]));
     q->hash = msc_hash_add_bytes(h, q->zero_points, n * sizeof(q->zero_points[0]));
@@ -102,6 +103,24 @@ struct msc_quant msc_quant_of_float(enum msc_dtype type) {
     static const int32_t zero_point = 0;
     struct msc_quant q = {
         .type = type, .bits = 16, .axis = -1, .n = 1, .scales = &scale, .zero_points = &zero_point};
+    msc_quant_seal(&q);
+    return q;
+}
+
+struct msc_quant msc_quant_of_blocks(const struct msc_gguf_block_type *type, int32_t axis,
+                                     const struct msc_array *bytes) {
+    static const float scale = 1;
+    static const int32_t zero_point = 0;
+    struct msc_quant q = {.blocks = type,
+                          .bits = type->bits,
+                          .high = (1 << type->bits) - 1,
+                          .axis = axis,
+                          .n = 1,
+                          .group_size = type->n,
+                          .group_axes = 1,
+                          .scales = &scale,
+                          .zero_points = &zero_point,
+                          .integers = bytes};
     msc_quant_seal(&q);
     return q;
 }
@@ -443,7 +462,21 @@ static inline int32_t chosen_integer(const struct msc_quant *q, uint8_t byte) {
     return q->low < 0 ? (int8_t)byte : byte;
 }
 
+static enum msc_status check_blocks(const struct msc_quant *q, int64_t n) {
+    int64_t expected = n / q->blocks->n * q->blocks->n_bytes;
+    if (n % q->blocks->n != 0 || q->integers == NULL ||
+        msc_array_dtype(q->integers) != MSC_DTYPE_U8 ||
+        msc_array_n_elements(q->integers) != expected) {
+        return MSC_FAIL(MSC_E_INVALID, "expected %lld bytes of blocks %s", (long long)expected,
+                        q->blocks->name);
+    }
+    return MSC_OK;
+}
+
 enum msc_status msc_quant_check_integers(const struct msc_quant *q, int64_t n) {
+    if (q->blocks != NULL) {
+        return check_blocks(q, n);
+    }
     enum msc_dtype dtype = q->low < 0 ? MSC_DTYPE_I8 : MSC_DTYPE_U8;
     if (!q->integers) {
         return MSC_OK;
@@ -478,9 +511,43 @@ static void dequantize_chosen_piece(const struct piece *p, const struct msc_quan
     }
 }
 
+// Decodes blocks. If their axis is not the last one, rows are gathered elements.
+static enum msc_status decode_blocks(struct msc_array **out, const struct msc_array *x,
+                                     const struct msc_quant *q) {
+    int n_dims = msc_array_n_dims(x);
+    const int64_t *dims = msc_array_dims(x);
+    struct msc_array *rows;
+    MSC_TRY(msc_quant_check_integers(q, msc_array_n_elements(x)));
+    if (q->axis >= n_dims || dims[q->axis] % q->blocks->n != 0) {
+        return MSC_FAIL(MSC_E_INVALID, "blocks %s along axis %d do not fit the tensor",
+                        q->blocks->name, (int)q->axis);
+    }
+    MSC_TRY(msc_array_create_unset(&rows, MSC_DTYPE_F32, n_dims, dims));
+    float *from = msc_array_data(rows);
+    msc_gguf_decode(from, msc_array_data(q->integers), msc_array_n_elements(x) / q->blocks->n,
+                    q->blocks);
+    int64_t length = dims[q->axis];
+    int64_t inner = msc_dims_product(n_dims - q->axis - 1, dims + q->axis + 1);
+    if (inner == 1) {
+        *out = rows;
+        return MSC_OK;
+    }
+    enum msc_status status = msc_array_create_unset(out, MSC_DTYPE_F32, n_dims, dims);
+    float *to = status == MSC_OK ? msc_array_data(*out) : NULL;
+    for (int64_t i = 0; status == MSC_OK && i < msc_array_n_elements(x); i++) {
+        int64_t row = i / (length * inner) * inner + i % inner;
+        to[i] = from[row * length + i / inner % length];
+    }
+    msc_array_release(rows);
+    return status;
+}
+
 enum msc_status msc_fake_quantize_array(struct msc_array **out, const struct msc_array *x,
                                         const struct msc_quant *q) {
     struct msc_quant_split split;
+    if (q->blocks != NULL) {
+        return decode_blocks(out, x, q);
+    }
     MSC_TRY(split_array(&split, x, q));
     MSC_TRY(msc_array_create_unset(out, MSC_DTYPE_F32, msc_array_n_dims(x), msc_array_dims(x)));
     const float *from = msc_array_data(x);
@@ -499,8 +566,9 @@ enum msc_status msc_fake_quantize_array(struct msc_array **out, const struct msc
 enum msc_status msc_quantize_array(struct msc_array **out, const struct msc_array *x,
                                    const struct msc_quant *q) {
     struct msc_quant_split split;
-    if (q->type != MSC_DTYPE_NONE) {
-        return MSC_FAIL(MSC_E_INVALID, "%s is not an integer type", msc_dtype_name(q->type));
+    if (q->type != MSC_DTYPE_NONE || q->blocks != NULL) {
+        return MSC_FAIL(MSC_E_INVALID, "%s is not an integer type",
+                        q->blocks != NULL ? q->blocks->name : msc_dtype_name(q->type));
     }
     MSC_TRY(split_array(&split, x, q));
     MSC_TRY(msc_array_create_unset(out, MSC_DTYPE_I32, msc_array_n_dims(x), msc_array_dims(x)));

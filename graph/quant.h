@@ -5,6 +5,8 @@
 //     q = clamp(rint(x / scale) + zero_point, low, high)
 //     y = (q - zero_point) * scale
 //
+// For blocks of GGUF, y is what their bytes stand for (data/gguf_block.h).
+//
 // For a 16-bit float type, y is the nearest number of that type. Numbers beyond the type's largest
 // finite number become that number. Ties are rounded to even in both cases.
 //
@@ -19,6 +21,7 @@
 
 #include "base/hash.h"
 #include "data/array.h"
+#include "data/gguf_block.h"
 
 MSC_PUBLIC_BEGIN
 
@@ -31,6 +34,10 @@ struct msc_quant {
     // MSC_DTYPE_NONE: to integers. MSC_DTYPE_F16 or MSC_DTYPE_BF16: to 16-bit floats of that type;
     // then there is one scale of 1, and the other members are ignored.
     enum msc_dtype type;
+    // Not NULL: to blocks of this type of GGUF, for weights only. Rows of blocks run along `axis`;
+    // `integers` has their bytes, row after row (rows are in the order of the other axes). There is
+    // one scale of 1; `group_size` is the number of elements of a block, and `group_axes` is 1.
+    const struct msc_gguf_block_type *blocks;
     // Only for activations: scale and zero point follow from the elements. `bits`, `low` and `high`
     // are those of uint8; there is one scale of 1, which is not used.
     bool is_dynamic;
@@ -62,7 +69,8 @@ void msc_quant_seal(struct msc_quant *q);
 // is nothing to free.
 enum msc_status msc_quant_copy(struct msc_quant *out, const struct msc_quant *q);
 void msc_quant_finish(struct msc_quant *q); // `q` is a copy or all zero
-// Checks that `integers`, if not NULL, has n elements, all in [low, high]. Otherwise fails with
+// Checks that `integers`, if not NULL, has n elements, all in [low, high]; or, for blocks, the bytes
+// of n elements. Otherwise fails with
 // MSC_E_INVALID and a message that names the mismatch.
 enum msc_status msc_quant_check_integers(const struct msc_quant *q, int64_t n);
 // True if each channel along the axis has a scale of its own.
@@ -71,6 +79,9 @@ static inline bool msc_quant_is_by_channel(const struct msc_quant *q) {
 }
 // Returns a sealed quantisation to MSC_DTYPE_F16 or MSC_DTYPE_BF16. It borrows no memory.
 struct msc_quant msc_quant_of_float(enum msc_dtype type);
+// Returns a sealed quantisation to blocks. Borrows `bytes`, an array of uint8.
+struct msc_quant msc_quant_of_blocks(const struct msc_gguf_block_type *type, int32_t axis,
+                                     const struct msc_array *bytes);
 // Returns a sealed dynamic quantisation. It borrows no memory.
 struct msc_quant msc_quant_dynamic(void);
 // Finds scale and zero point of a dynamic quantisation of n elements. NaN is ignored.

@@ -163,11 +163,23 @@ static enum msc_status looks_like_figure(bool *out, const char *data, size_t n_b
     return MSC_OK;
 }
 
+static enum msc_status looks_like_gguf(bool *out, const char *data, size_t n_bytes) {
+    *out = begins_with(data, n_bytes, "GGUF");
+    return MSC_OK;
+}
+
+static enum msc_status looks_like_types(bool *out, const char *data, size_t n_bytes) {
+    *out = begins_with(data, n_bytes, "^") && find_word(data, data + n_bytes, "$=") != NULL;
+    return MSC_OK;
+}
+
 static const struct kind {
     const char *name;
     enum msc_status (*looks)(bool *out, const char *data, size_t n_bytes);
 } kinds[] = {
     [MSC_OUTPUT_MODEL] = {"an ONNX model", looks_like_model},
+    [MSC_OUTPUT_GGUF] = {"a GGUF model", looks_like_gguf},
+    [MSC_OUTPUT_TYPES] = {"a list of tensor types", looks_like_types},
     [MSC_OUTPUT_STRATEGY] = {"a strategy file", looks_like_strategy},
     [MSC_OUTPUT_GRAPH] = {"an MSCGraph", looks_like_graph},
     [MSC_OUTPUT_LOG] = {"a log of a search", looks_like_log},

@@ -11,6 +11,8 @@
 
 enum msc_output {
     MSC_OUTPUT_MODEL,    // ONNX
+    MSC_OUTPUT_GGUF,     // GGUF
+    MSC_OUTPUT_TYPES,    // list of types for llama-quantize
     MSC_OUTPUT_STRATEGY, // strategy file
     MSC_OUTPUT_GRAPH,    // MSCGraph as JSON or text; its weights are written next to it
     MSC_OUTPUT_LOG,      // log file

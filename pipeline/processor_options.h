@@ -26,6 +26,9 @@ struct msc_processor_options {
     // Replaces the bound of every entry on the accuracy: the most by which it may drop.
     bool has_accuracy_drop;
     double accuracy_drop;
+    // llama.cpp's importance file for the entries of section `quantize`, in place of the
+    // configuration's; NULL: the configuration's.
+    const char *imatrix;
     bool is_dry_run;
     bool restart; // set old records aside
     bool accept_new_numerics;

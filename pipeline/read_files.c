@@ -23,6 +23,7 @@ static enum msc_status add_entry(struct msc_file_set *files, const struct msc_co
         MSC_TRY(read_named(files, e, "the environment's library", msc_json_get(e->env, "type")));
     }
     MSC_TRY(read_named(files, e, "the environment's table", msc_json_get(e->env, "file")));
+    MSC_TRY(read_named(files, e, "the importance file", msc_json_get(e->env, "imatrix")));
     MSC_TRY(read_named(files, e, "the agent's library", msc_json_get(e->agent, "path")));
     cJSON_ArrayForEach(word, msc_json_get(e->agent, "command")) {
         MSC_TRY(read_named(files, e, "a file of the agent's command", word));

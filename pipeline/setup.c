@@ -87,6 +87,14 @@ static enum msc_status bound_accuracy(struct msc_config_entry *e, double most) {
     return msc_json_add_number(bounds, keys[1], most);
 }
 
+// Paths of an entry are relative to its folder.
+static enum msc_status set_imatrix(struct msc_setup *setup, struct msc_config_entry *e) {
+    char *path;
+    MSC_TRY(msc_path_relative(&path, &setup->arena, setup->options.imatrix, e->folder));
+    cJSON_DeleteItemFromObjectCaseSensitive(e->env, "imatrix");
+    return msc_json_add_text(e->env, "imatrix", path);
+}
+
 static enum msc_status apply_options(struct msc_setup *setup) {
     const struct msc_processor_options *o = &setup->options;
     setup->config->device = o->device ? o->device : setup->config->device;
@@ -98,6 +106,8 @@ static enum msc_status apply_options(struct msc_setup *setup) {
         e->is_budget_default = e->is_budget_default && !o->has_trials && !(o->seconds > 0);
         e->baseline = o->baseline_greedy ? MSC_CONFIG_BASELINE_GREEDY : e->baseline;
         MSC_TRY(o->has_accuracy_drop ? bound_accuracy(e, o->accuracy_drop) : MSC_OK);
+        bool is_quantize = e->section && strcmp(e->section, "quantize") == 0;
+        MSC_TRY(o->imatrix && is_quantize ? set_imatrix(setup, e) : MSC_OK);
     }
     return MSC_OK;
 }

@@ -29,7 +29,7 @@ struct improving {
 };
 
 bool msc_distiller_takes(const struct msc_quant *quant) {
-    return quant && quant->type == MSC_DTYPE_NONE && quant->bits <= 8;
+    return quant && quant->type == MSC_DTYPE_NONE && !quant->blocks && quant->bits <= 8;
 }
 
 static int64_t rows_of_group(const struct distilling *d) {

@@ -40,12 +40,15 @@ static bool can_be_quantised(const struct msc_quantizer *q, int32_t site) {
     return t->dtype == MSC_DTYPE_F32 && msc_tensor_n_elements(t) != 0 && !is_left;
 }
 
-// A dynamic choice is passed over by activations that do not support it.
+// A choice is passed over by sites that do not support it: a dynamic choice by some activations,
+// blocks by weights with other lengths of rows.
 static bool is_fixed_by(const struct msc_quantizer *q, int32_t site,
                         const struct msc_fixed_site *fixed) {
     int32_t choice = find_label(q, fixed->label);
     bool is_passed = choice != MSC_NO_ID && !q->sites.sites[site].takes_dynamic &&
                      msc_quantizer__is_dynamic(q, site, (size_t)choice);
+    is_passed =
+        is_passed || (choice != MSC_NO_ID && !msc_quantizer__takes_blocks(q, site, (size_t)choice));
     return !is_passed && site_matches(q, site, &fixed->pattern, 1);
 }
 
@@ -111,7 +114,7 @@ static enum msc_status check_patterns(const struct msc_quantizer *q, const char 
     return MSC_OK;
 }
 
-// Fails if a dynamic choice fits no tensor that matches.
+// Fails if the choice fits no tensor that matches.
 static enum msc_status check_fixed(const struct msc_quantizer *q,
                                    const struct msc_fixed_site *fixed) {
     for (int32_t i = 0; i < q->sites.n_sites; i++) {
@@ -119,10 +122,13 @@ static enum msc_status check_fixed(const struct msc_quantizer *q,
             return MSC_OK;
         }
     }
-    return MSC_FAIL(MSC_E_INVALID,
-                    "env.fix: \"%s\" matches no tensor that can be quantised dynamically: only "
-                    "inputs of linear layers with a constant matrix can",
-                    fixed->pattern);
+    bool is_dynamic = q->choices[find_label(q, fixed->label)].is_dynamic;
+    return MSC_FAIL(
+        MSC_E_INVALID,
+        is_dynamic ? "env.fix: \"%s\" matches no tensor that can be quantised dynamically: only "
+                     "inputs of linear layers with a constant matrix can"
+                   : "env.fix: \"%s\" matches no weight whose rows fill the blocks of %s",
+        fixed->pattern, fixed->label);
 }
 
 // Float types and dynamic quantisations need no observation.
@@ -174,6 +180,7 @@ static enum msc_status quantizer_init(struct msc_quantizer *q,
         MSC_TRY(check_fixed(q, &o->fixed[i]));
     }
     MSC_TRY(select_sites(q, o));
+    MSC_TRY(msc_quantizer__read_importance(q, o));
     MSC_TRY(msc_quantizer__apply_rules(q, o));
     set_without_scales(q);
     return MSC_OK;
@@ -246,6 +253,7 @@ void msc_quantizer_destroy(struct msc_quantizer *q) {
         for (size_t i = 0; q->edits && i < (size_t)q->sites.n_sites * q->n_choices; i++) {
             release_arrays(&q->edits[i]);
         }
+        msc_array_list_finish(&q->importance);
         msc_sites_finish(&q->sites);
         msc_arena_finish(&q->arena);
         msc_free(q);
@@ -276,7 +284,7 @@ size_t msc_quantizer_first_choice(const struct msc_quantizer *q, enum msc_site_k
             return i;
         }
         if (other->is_float == c->is_float && other->type == c->type && other->bits == c->bits &&
-            is_dynamic == is_other_dynamic &&
+            other->blocks == c->blocks && is_dynamic == is_other_dynamic &&
             (kind != MSC_SITE_WEIGHT ||
              (other->group_size == c->group_size && other->rounding == c->rounding &&
               other->correction == c->correction)) &&
@@ -305,8 +313,10 @@ bool msc_quantizer__is_dynamic(const struct msc_quantizer *q, int32_t site, size
 }
 
 bool msc_quantizer__has_scales(const struct msc_quantizer *q, int32_t site, size_t choice) {
-    return !q->choices[choice].is_float && q->choices[choice].type == MSC_DTYPE_NONE &&
-           !msc_quantizer__is_dynamic(q, site, choice);
+    const struct msc_choice *c = &q->choices[choice];
+    return !c->is_float && c->type == MSC_DTYPE_NONE &&
+           !msc_quantizer__is_dynamic(q, site, choice) &&
+           msc_quantizer__takes_blocks(q, site, choice);
 }
 
 float msc_quantizer__cut(const struct msc_quantizer *q, int32_t site) {
@@ -351,6 +361,9 @@ struct msc_quant msc_quantizer__form(const struct msc_quantizer *q, int32_t site
     const struct msc_operand_scheme *scheme = is_weight ? &q->weights : &q->activations;
     struct msc_observation o = msc_quantizer__observation(q, site, choice);
     struct msc_quant form = {.bits = o.scheme.bits, .axis = -1, .n = 1};
+    if (q->choices[choice].blocks) {
+        return msc_quant_of_blocks(q->choices[choice].blocks, s->group_axis, NULL);
+    }
     msc_scheme_limits(&o.scheme, &form.low, &form.high);
     if (is_weight && q->choices[choice].group_size > 0) {
         form.axis = s->group_axis;

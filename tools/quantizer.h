@@ -41,6 +41,8 @@ struct msc_choice {
     // no difference.
     bool is_dynamic;
     enum msc_dtype type; // MSC_DTYPE_NONE: integers; else a 16-bit float type
+    // Weights are stored in blocks of this type of GGUF, and activations stay float; NULL: not.
+    const struct msc_gguf_block_type *blocks;
     int32_t bits;
     int32_t group_size; // for weights: elements that share a scale; 0: per channel or per tensor
     enum msc_observer observers[2]; // [kind of site] for weights and for activations
@@ -48,7 +50,8 @@ struct msc_choice {
     double range_scale;             // factor on the observed range
     enum msc_rounding rounding;     // for weights
     enum msc_correction correction; // for weights
-    char label[MSC_LABEL_BYTES]; // "8", "6 mse", "8 x0.9", "4 g32", "4 descent affine", "float16"
+    char label
+        [MSC_LABEL_BYTES]; // "8", "6 mse", "8 x0.9", "4 g32", "4 descent affine", "float16", "q4_k"
 };
 
 struct msc_operand_scheme {
@@ -99,6 +102,9 @@ struct msc_quantizer_options {
     // rows per column than `least_rows` is rounded to nearest, and corrected by a shift only.
     int64_t moment_rows, moment_columns;
     double least_rows;
+    // llama.cpp's importance file (tools/importance.h), in place of second moments of the weights
+    // that it has; NULL: none. Choices with blocks then have the observer `hessian` by default.
+    const char *imatrix;
     const struct msc_choice_rule
         *rules; // the first match counts; without a match all choices are allowed
     size_t n_rules;
@@ -106,7 +112,7 @@ struct msc_quantizer_options {
 
 // Reads the quantizer's keys of an environment's configuration ("target", "sites", "group",
 // "choices", "observers", "weights", "activations", "include", "exclude", "fix", "rules",
-// "outputs"); strings and lists are in the arena. MSC_E_INVALID: the target's runtime does not
+// "outputs", "imatrix"); strings and lists are in the arena. MSC_E_INVALID: the target's runtime does not
 // support a setting (graph/target.h). `target` is used if the object has no "target". Without
 // "sites", sites are the tensors that joints read. A choice without an observer takes the observer
 // that "observers" names for the kind of site; if "observers" names none for the kind, the choice
@@ -167,6 +173,9 @@ typedef void (*msc_quantizer_progress)(void *payload, enum msc_quantizer_stage s
 // all quants. msc_quantizer_round completes choices that depend on the inputs of weights.
 enum msc_status msc_quantizer_observe(struct msc_quantizer *q, struct msc_evaluator *ev,
                                       msc_quantizer_progress progress, void *payload);
+
+// Hash of the importance file; zeros if there is none.
+struct msc_hash msc_quantizer_importance_hash(const struct msc_quantizer *q);
 
 // Does any choice depend on the inputs of weights?
 bool msc_quantizer_has_rounding(const struct msc_quantizer *q);

@@ -408,7 +408,7 @@ static enum msc_status calibration_run_pass(struct calibration *c, struct msc_ev
 static bool needs_histograms(const struct msc_quantizer *q) {
     for (size_t i = 0; i < q->n_choices; i++) {
         const struct msc_choice *c = &q->choices[i];
-        if (!c->is_float && c->type == MSC_DTYPE_NONE && !c->is_dynamic &&
+        if (!c->is_float && c->type == MSC_DTYPE_NONE && !c->is_dynamic && !c->blocks &&
             c->observers[MSC_SITE_ACTIVATION] != MSC_OBSERVER_MINMAX) {
             return true;
         }
@@ -477,6 +477,7 @@ enum msc_status msc_quantizer_observe(struct msc_quantizer *q, struct msc_evalua
         .q = q, .n_parts = most_parts(ev), .progress = progress, .payload = payload};
     c.n_places = msc_dataset_n_batches(msc_evaluator_dataset(ev)) * (size_t)c.n_parts;
     size_t done = 0;
+    q->n_threads = msc_evaluator_n_threads(ev);
     enum msc_status status = msc_quantizer__find_questions(q);
     if (status == MSC_OK) {
         status = calibration_init(&c, &arena);

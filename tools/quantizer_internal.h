@@ -3,6 +3,7 @@
 #define MSC_TOOLS_QUANTIZER_INTERNAL_H
 
 #include "base/alloc.h"
+#include "data/npy.h"
 #include "tools/quantizer.h"
 
 struct msc_quantizer {
@@ -15,7 +16,10 @@ struct msc_quantizer {
     double least_rows;
     struct msc_choice *choices;
     struct msc_operand_scheme weights, activations;
-    bool has_lowest;                 // weights with observer `hessian` may use the lowest integer
+    int n_threads;                    // for encoding blocks; set by observation
+    bool has_lowest;                  // weights with observer `hessian` may use the lowest integer
+    struct msc_array_list importance; // by names of weights
+    struct msc_hash importance_hash;
     bool *included;                  // [n_sites]
     bool *left;                      // [n_sites] left float because of their values
     bool *asked;                     // [n_tensors] of the graph: a later joint tests for NaN
@@ -61,6 +65,8 @@ static inline bool msc_quantizer__is_used(const struct msc_quantizer *q, int32_t
 }
 // True if the choice gives the site scales, which come from observation.
 bool msc_quantizer__has_scales(const struct msc_quantizer *q, int32_t site, size_t choice);
+// False if the choice stores weights in blocks, and the site is not a matrix whose rows fill them.
+bool msc_quantizer__takes_blocks(const struct msc_quantizer *q, int32_t site, size_t choice);
 // True if the choice is dynamic and the site is an activation.
 bool msc_quantizer__is_dynamic(const struct msc_quantizer *q, int32_t site, size_t choice);
 // The layout of a site's scales under a choice, without their values.
@@ -75,6 +81,19 @@ enum msc_status msc_quantizer__set(struct msc_quantizer *q, int32_t site, int32_
 enum msc_status msc_quantizer__fit_elements(struct msc_quant *out, const struct msc_quantizer *q,
                                             int32_t site, int32_t choice,
                                             const struct msc_array *elements);
+// Encodes a weight with these elements in the blocks of a choice; all columns count alike. *out is
+// owned by the caller (msc_quant_finish). MSC_E_NOMEM.
+enum msc_status msc_quantizer__fit_blocks(struct msc_quant *out, const struct msc_quantizer *q,
+                                          int32_t site, int32_t choice,
+                                          const struct msc_array *elements);
+// quantizer_importance.c. Reads the importance file of the options, if there is one. MSC_E_INVALID:
+// it has none of the weights, or an entry does not fit its weight.
+enum msc_status msc_quantizer__read_importance(struct msc_quantizer *q,
+                                               const struct msc_quantizer_options *o);
+bool msc_quantizer__has_importance(const struct msc_quantizer *q, int32_t site);
+// The second moment of a weight's inputs by the importance file: a diagonal. The caller finishes it.
+enum msc_status msc_quantizer__importance_moment(struct msc_moment *out,
+                                                 const struct msc_quantizer *q, int32_t site);
 // Like msc_weight_steps_widen, but for any choices of activations.
 enum msc_status msc_quantizer__widen_quant(struct msc_quant *out, const struct msc_quantizer *q,
                                            int32_t site, const struct msc_quant *quant,

@@ -27,6 +27,7 @@ static const char *const group_names[] = {"tensor", "site", "joint"};
 struct defaults {
     enum msc_observer observers[2]; // [kind of site]
     bool are_auto[2];
+    enum msc_observer of_blocks;
 };
 
 // Chooses minmax or mse, whichever was better on networks of many kinds (docs/quantize.md). With
@@ -50,6 +51,12 @@ static enum msc_status label_choice(struct msc_choice *c, bool named) {
         msc_str_append(&text, "float");
     } else if (c->type != MSC_DTYPE_NONE) {
         msc_str_append(&text, msc_dtype_name(c->type));
+    } else if (c->blocks) {
+        msc_str_append(&text, c->blocks->name);
+        msc_str_printf(&text, "%s%s", named ? " " : "",
+                       named ? msc_observer_name(c->observers[MSC_SITE_WEIGHT]) : "");
+        msc_str_printf(&text, "%s%s", c->rounding != MSC_ROUNDING_NEAREST ? " " : "",
+                       c->rounding != MSC_ROUNDING_NEAREST ? msc_rounding_name(c->rounding) : "");
     } else {
         msc_str_i64(&text, c->bits);
         msc_str_append(&text, c->is_dynamic ? " dynamic" : "");
@@ -95,6 +102,18 @@ static enum msc_status get_optional_double(double *out, const cJSON *object, con
     return MSC_OK;
 }
 
+static enum msc_status fail_type(const char *name, const char *where) {
+    struct msc_str known = {0};
+    for (int i = 0; msc_gguf_block_type_at(i); i++) {
+        msc_str_item(&known, msc_gguf_block_type_at(i)->name);
+    }
+    enum msc_status status =
+        MSC_FAIL(MSC_E_INVALID, "%s: unknown type \"%s\": expected float16, bfloat16, %s", where,
+                 name, msc_str_text(&known));
+    msc_str_finish(&known);
+    return status;
+}
+
 // Reads {"type": "float16"}; the only other key allowed is "bits", which must be 16.
 static enum msc_status choice_read_float_type(struct msc_choice *c, const cJSON *object,
                                               const char *where) {
@@ -103,8 +122,7 @@ static enum msc_status choice_read_float_type(struct msc_choice *c, const cJSON 
     MSC_TRY(msc_json_get_text(&name, object, "type", where));
     c->type = msc_dtype_find(name);
     if (c->type != MSC_DTYPE_F16 && c->type != MSC_DTYPE_BF16) {
-        return MSC_FAIL(MSC_E_INVALID, "%s: unknown type \"%s\": expected float16 or bfloat16",
-                        where, name);
+        return fail_type(name, where);
     }
     bool has_bits = msc_json_get(object, "bits") != NULL;
     if (cJSON_GetArraySize(object) > 1 + has_bits) {
@@ -202,6 +220,37 @@ static enum msc_status read_is_dynamic(struct msc_choice *c, const cJSON *object
                           (int)c->bits);
 }
 
+// Reads {"type": "q4_k", "observer": "hessian", "rounding": "descent"}.
+static enum msc_status read_blocks(struct msc_choice *c, const cJSON *object,
+                                   const struct defaults *defaults, const char *where) {
+    static const char *const keys[] = {"type", "observer", "rounding"};
+    bool has_observer = msc_json_get(object, "observer") != NULL;
+    MSC_TRY(msc_json_check_keys(object, keys, sizeof(keys) / sizeof(keys[0]), where));
+    c->bits = c->blocks->bits;
+    c->group_size = c->blocks->n;
+    c->observers[MSC_SITE_WEIGHT] = defaults->of_blocks;
+    MSC_TRY(read_rounding(c, object, where));
+    if (has_observer) {
+        MSC_TRY(read_observer(&c->observers[MSC_SITE_WEIGHT], object, "observer", where));
+    } else if (c->rounding != MSC_ROUNDING_NEAREST) {
+        c->observers[MSC_SITE_WEIGHT] = MSC_OBSERVER_HESSIAN;
+    }
+    enum msc_observer observer = c->observers[MSC_SITE_WEIGHT];
+    return observer == MSC_OBSERVER_MSE || observer == MSC_OBSERVER_HESSIAN
+               ? label_choice(c, has_observer)
+               : MSC_FAIL(MSC_E_INVALID, "%s: type %s takes the observers mse and hessian, not %s",
+                          where, c->blocks->name, msc_observer_name(observer));
+}
+
+static enum msc_status read_type(struct msc_choice *c, const cJSON *object,
+                                 const struct defaults *defaults, const char *where) {
+    const char *name;
+    MSC_TRY(msc_json_get_text(&name, object, "type", where));
+    c->blocks = msc_gguf_block_type_named(name);
+    return c->blocks ? read_blocks(c, object, defaults, where)
+                     : choice_read_float_type(c, object, where);
+}
+
 static enum msc_status read_choice(struct msc_choice *c, const cJSON *object,
                                    const struct defaults *defaults, const char *where) {
     double bits = 8;
@@ -218,7 +267,7 @@ static enum msc_status read_choice(struct msc_choice *c, const cJSON *object,
         return MSC_FAIL(MSC_E_INVALID, "%s: a float choice allows no other key", where);
     }
     if (msc_json_get(object, "type")) {
-        return choice_read_float_type(c, object, where);
+        return read_type(c, object, defaults, where);
     }
     MSC_TRY(get_optional_double(&bits, object, "bits", MIN_BITS, MAX_BITS, where));
     MSC_TRY(get_optional_double(&c->percentile, object, "percentile", 50.0001, 100, where));
@@ -262,6 +311,7 @@ static enum msc_status read_defaults(struct defaults *out, const cJSON *config) 
         [MSC_SITE_WEIGHT] = "weights", [MSC_SITE_ACTIVATION] = "activations"};
     const cJSON *object;
     *out = (struct defaults){.observers = {MSC_OBSERVER_MINMAX, MSC_OBSERVER_MINMAX}};
+    out->of_blocks = msc_json_get(config, "imatrix") ? MSC_OBSERVER_HESSIAN : MSC_OBSERVER_MSE;
     if (!msc_json_get(config, "observers")) {
         return MSC_OK;
     }
@@ -416,6 +466,23 @@ static enum msc_status read_sites(struct msc_quantizer_options *out, const cJSON
     return MSC_OK;
 }
 
+// llama.cpp computes with float activations. If weights are in its types, activations stay float,
+// also without "activations" in the configuration.
+static enum msc_status check_blocks(struct msc_quantizer_options *out, const cJSON *config) {
+    const struct msc_choice *c = NULL;
+    for (size_t i = 0; i < out->n_choices && !c; i++) {
+        c = out->choices[i].blocks ? &out->choices[i] : NULL;
+    }
+    if (c && msc_json_get(config, "activations") && !out->activations.is_float) {
+        return MSC_FAIL(MSC_E_INVALID,
+                        "env.activations: with weights of type %s, activations stay float; set "
+                        "{\"float\": true}",
+                        c->blocks->name);
+    }
+    out->activations.is_float = out->activations.is_float || c;
+    return MSC_OK;
+}
+
 // A target sets each option for which its runtime supports only one value. Fails if the
 // configuration sets another value.
 static enum msc_status apply_target(struct msc_quantizer_options *out, const cJSON *config) {
@@ -438,6 +505,7 @@ static enum msc_status apply_target(struct msc_quantizer_options *out, const cJS
                         "env.activations",
                         t->name, t->takes);
     }
+    MSC_TRY(check_blocks(out, config));
     for (size_t i = 0; i < out->n_choices; i++) {
         const struct msc_choice *c = &out->choices[i];
         if (c->is_dynamic && !msc_target_takes_dynamic(t, MSC_OP_LINEAR)) {
@@ -493,6 +561,9 @@ static enum msc_status read_options(struct msc_quantizer_options *out, const cJS
     if (!cJSON_IsNull(msc_json_get(config, "outputs"))) {
         MSC_TRY(msc_json_get_texts(&out->outputs, &out->n_outputs, config, "outputs", "tensors",
                                    "env", arena));
+    }
+    if (!cJSON_IsNull(msc_json_get(config, "imatrix")) && msc_json_get(config, "imatrix")) {
+        MSC_TRY(msc_json_get_text(&out->imatrix, config, "imatrix", "env"));
     }
     MSC_TRY(read_fixed(out, config, arena));
     MSC_TRY(read_moments(out, config));

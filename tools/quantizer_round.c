@@ -2,6 +2,7 @@
 // the output error (observer `hessian`), and integers by GPTQ or coordinate descent
 // (tools/rounding.h).
 #include "tools/bias_edits.h"
+#include "tools/block_rows.h"
 #include "tools/held_back.h"
 #include "tools/moment_file.h"
 #include "tools/quantizer_internal.h"
@@ -194,6 +195,21 @@ static bool is_same_choice(const struct msc_choice *a, const struct msc_choice *
            a->observers[MSC_SITE_WEIGHT] == b->observers[MSC_SITE_WEIGHT];
 }
 
+static enum msc_status round_blocks(struct msc_quant *out, struct rounded_weight *w,
+                                    const struct msc_choice *by, bool has_products,
+                                    struct msc_arena *of_weight) {
+    struct msc_block_rows_options o = {.type = by->blocks,
+                                       .axis = w->q->sites.sites[w->site].group_axis,
+                                       .rounding = by->rounding,
+                                       .n_threads = w->n_threads};
+    if (w->moment.h && has_products) {
+        MSC_TRY(round_by(w, BY_SHRUNK, by->rounding != MSC_ROUNDING_NEAREST, of_weight));
+        o.h = w->by[BY_SHRUNK].h;
+        o.orders = w->by[BY_SHRUNK].orders;
+    }
+    return msc_block_rows_round(out, &w->rows, &o);
+}
+
 // Starts from the scales of `now`, which the observer found. *out is owned by the caller.
 static enum msc_status round_as(struct msc_quant *out, struct rounded_weight *w, int32_t choice,
                                 enum msc_fallback fallback, const struct msc_quant *now,
@@ -208,6 +224,9 @@ static enum msc_status round_as(struct msc_quant *out, struct rounded_weight *w,
     int flags = (has_shifts ? BY_CENTRED : 0) | (is_shrunk ? BY_SHRUNK : 0);
     struct msc_arena arena = {0};
     enum msc_status status = MSC_OK;
+    if (by.blocks) {
+        return round_blocks(out, w, &by, fallback < MSC_FALLBACK_SHIFT, of_weight);
+    }
     if (w->moment.h && !needs_only_means(c.choice)) {
         MSC_TRY_OUT(round_by(w, flags, c.choice->rounding != MSC_ROUNDING_NEAREST, of_weight));
     }
@@ -290,6 +309,9 @@ static enum msc_status round_choices(struct rounded_weight *w, struct msc_quanti
             enum msc_fallback fallback;
             // The quantisation before rounding.
             const struct msc_quant *now = msc_quantizer_quant(q, w->site, (int32_t)i);
+            if (!now) {
+                continue; // the weight does not take the choice
+            }
             enum msc_status status = round_choice(&found, &fallback, w, (int32_t)i, now, arena);
             if (status == MSC_OK) {
                 status = msc_quantizer__set(q, w->site, (int32_t)i, &found);
@@ -460,6 +482,26 @@ static enum msc_status recall_moment(bool *found, struct rounding *r) {
     return status == MSC_E_NOT_FOUND ? MSC_OK : do_without(r, status);
 }
 
+// Takes the moment of the next use from the importance file.
+static enum msc_status take_importance(bool *found, struct rounding *r) {
+    size_t i = r->n_measured;
+    *found = msc_quantizer__has_importance(r->q, r->sites[i]);
+    if (*found) {
+        MSC_TRY(msc_quantizer__importance_moment(&r->moments[i], r->q, r->sites[i]));
+        r->n_measured++;
+    }
+    return MSC_OK;
+}
+
+// The uses up to the next one that is in the importance file.
+static size_t n_to_measure(const struct rounding *r) {
+    size_t end = r->n_measured;
+    while (end < r->n && !msc_quantizer__has_importance(r->q, r->sites[end])) {
+        end++;
+    }
+    return end - r->n_measured;
+}
+
 static enum msc_status measure_moments(struct rounding *r) {
     struct msc_moment_options o = MSC_MOMENT_OPTIONS_INIT;
     size_t n_done = 0, first = r->n_measured;
@@ -475,8 +517,8 @@ static enum msc_status measure_moments(struct rounding *r) {
     o.memory_bytes = r->options->memory_bytes > 0 ? r->options->memory_bytes : o.memory_bytes;
     o.progress = tell_measured;
     o.payload = r;
-    MSC_TRY(msc_moments_measure(r->moments + first, &n_done, r->slots + first, r->n - first, r->ev,
-                                &o));
+    MSC_TRY(msc_moments_measure(r->moments + first, &n_done, r->slots + first, n_to_measure(r),
+                                r->ev, &o));
     r->n_measured += n_done;
     for (size_t i = first; r->kept && i < r->n_measured; i++) {
         MSC_TRY(do_without(r, msc_moment_save(r->kept, "", r->slots[i], &r->moments[i])));
@@ -526,9 +568,10 @@ static enum msc_status round_measured(struct rounding *r) {
 
 static enum msc_status round_weights(struct rounding *r) {
     while (r->n_measured < r->n) {
-        bool is_kept;
-        MSC_TRY(recall_moment(&is_kept, r));
-        if (!is_kept) {
+        bool is_known;
+        MSC_TRY(take_importance(&is_known, r));
+        MSC_TRY(is_known ? MSC_OK : recall_moment(&is_known, r));
+        if (!is_known) {
             MSC_TRY(measure_moments(r));
         }
         MSC_TRY(round_measured(r));

@@ -177,6 +177,27 @@ static bool fits_site(const struct msc_choice_rule *rule, const struct msc_quant
     return fits_readers(rule, q, s);
 }
 
+// Takes blocks from weights whose rows do not fill them. MSC_E_INVALID: nothing else is left.
+static enum msc_status drop_blocks(struct msc_quantizer *q, int32_t site) {
+    const struct msc_site *s = &q->sites.sites[site];
+    const struct msc_tensor *t = msc_graph_tensor(q->graph, s->tensor);
+    uint64_t before = q->allowed[site];
+    bool is_left = false;
+    for (size_t c = 0; c < q->n_choices; c++) {
+        if (!msc_quantizer__takes_blocks(q, site, c)) {
+            q->allowed[site] &= ~(UINT64_C(1) << c);
+        }
+        is_left = is_left || q->allowed[site] >> c & 1;
+    }
+    bool is_searched = q->included[site] && q->fixed[site] == MSC_NO_ID;
+    return is_left || !is_searched || before == q->allowed[site]
+               ? MSC_OK
+               : MSC_FAIL(MSC_E_INVALID,
+                          "none of env.choices fits weight %s with rows of %lld elements: add a "
+                          "type with smaller blocks, such as q8_0, or {\"float\": true}",
+                          s->name, (long long)(s->group_axis >= 0 ? t->dims[s->group_axis] : 1));
+}
+
 // Takes dynamic choices from activations that do not support them. If no other choice is left, the
 // activation stays float.
 static void drop_dynamic(struct msc_quantizer *q, int32_t site) {
@@ -202,6 +223,7 @@ enum msc_status msc_quantizer__apply_rules(struct msc_quantizer *q,
             q->allowed[i] = fits_site(&o->rules[r], q, i) ? o->rules[r].allowed : UINT64_MAX;
         }
         drop_dynamic(q, i);
+        MSC_TRY(drop_blocks(q, i));
     }
     // A rule that matches nothing is probably misspelt.
     for (size_t r = 0; r < o->n_rules; r++) {

@@ -1,4 +1,5 @@
 // Scales of weights, found from the values of their elements.
+#include "tools/block_rows.h"
 #include "tools/quantizer_internal.h"
 
 #include <string.h>
@@ -36,6 +37,33 @@ static enum msc_status fit_values(const float x[], int64_t n, const struct msc_o
     return MSC_OK;
 }
 
+bool msc_quantizer__takes_blocks(const struct msc_quantizer *q, int32_t site, size_t choice) {
+    const struct msc_site *s = &q->sites.sites[site];
+    const struct msc_tensor *t = msc_graph_tensor(q->graph, s->tensor);
+    const struct msc_gguf_block_type *type = q->choices[choice].blocks;
+    return !type || (s->kind == MSC_SITE_WEIGHT &&
+                     msc_block_rows_fits(t, s->group_axis, s->group_axes, type));
+}
+
+enum msc_status msc_quantizer__fit_blocks(struct msc_quant *out, const struct msc_quantizer *q,
+                                          int32_t site, int32_t choice,
+                                          const struct msc_array *elements) {
+    const struct msc_site *s = &q->sites.sites[site];
+    struct msc_tensor weight = *msc_graph_tensor(q->graph, s->tensor);
+    const struct msc_moment columns = {.n_groups = 1, .n_columns = weight.dims[s->group_axis]};
+    const struct msc_block_rows_options o = {.type = q->choices[choice].blocks,
+                                             .axis = s->group_axis,
+                                             .n_threads = q->n_threads > 0 ? q->n_threads : 1};
+    struct msc_weight_rows rows;
+    struct msc_arena arena = {0};
+    weight.data = (struct msc_array *)elements;
+    enum msc_status status =
+        msc_weight_rows_init(&rows, &weight, &q->sites.slots[s->slots[0]], &columns, &arena);
+    status = status == MSC_OK ? msc_block_rows_round(out, &rows, &o) : status;
+    msc_arena_finish(&arena);
+    return status;
+}
+
 enum msc_status msc_quantizer__fit_elements(struct msc_quant *out, const struct msc_quantizer *q,
                                             int32_t site, int32_t choice,
                                             const struct msc_array *w) {
@@ -44,6 +72,9 @@ enum msc_status msc_quantizer__fit_elements(struct msc_quant *out, const struct 
     float factor = (float)q->choices[choice].range_scale;
     struct msc_quant form = msc_quantizer__form(q, site, choice);
     struct msc_quant_split split;
+    if (form.blocks) {
+        return msc_quantizer__fit_blocks(out, q, site, choice, w);
+    }
     int64_t n = form.n;
     float *values = msc_alloc((size_t)msc_array_n_elements(w) * sizeof(float) + 1);
     float *scales = msc_alloc((size_t)n * sizeof(float) + 1);

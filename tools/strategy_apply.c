@@ -62,6 +62,9 @@ struct msc_hash msc_strategy_hash(const struct msc_strategy *s) {
 // Fails if scales or integers do not fit the tensor's shape.
 static enum msc_status check_shape(const struct msc_strategy_edit *e, const struct msc_tensor *t) {
     struct msc_quant_split split;
+    if (e->edit.quant.blocks) {
+        return msc_strategy__check_blocks(e, t);
+    }
     if (e->edit.quant.axis >= 0 && !msc_quant_split(&split, &e->edit.quant, t->n_dims, t->dims)) {
         return MSC_FAIL(
             MSC_E_STATE,

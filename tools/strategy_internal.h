@@ -63,6 +63,14 @@ enum msc_status msc_strategy__merge_prunes(struct msc_strategy *s,
                                            const struct msc_strategy *later);
 struct msc_hash msc_strategy__hash_prunes(struct msc_hash h, const struct msc_strategy *s);
 
+// strategy_blocks.c. Weights in blocks: the functions write one to its object of the file, read it
+// (the caller owns q->integers), and fail unless it fits the tensor.
+enum msc_status msc_strategy__blocks_to_json(const struct msc_quant *q, cJSON *object);
+enum msc_status msc_strategy__read_blocks(struct msc_quant *q, const cJSON *object,
+                                          const char *where);
+enum msc_status msc_strategy__check_blocks(const struct msc_strategy_edit *e,
+                                           const struct msc_tensor *t);
+
 // Adds a copy of an edit; it overrides existing edits. The caller still owns the strings and arrays
 // of `model`.
 enum msc_status msc_strategy__add(struct msc_strategy *s, const struct msc_strategy_edit *model);

@@ -92,6 +92,9 @@ static enum msc_status edit_to_json(const struct msc_strategy_edit *e, cJSON *ob
         const char *name = e->edit.quant.is_dynamic ? DYNAMIC : msc_dtype_name(e->edit.quant.type);
         return msc_json_add_text(object, "type", name);
     }
+    if (e->edit.quant.blocks) {
+        return msc_strategy__blocks_to_json(&e->edit.quant, object);
+    }
     if (e->has_origin) {
         MSC_TRY(origin_to_json(&e->origin, object));
     }
@@ -347,20 +350,23 @@ static enum msc_status read_integers(struct msc_strategy *s, struct msc_quant *q
     return MSC_OK;
 }
 
-static enum msc_status read_type_without_scales(struct msc_quant *q, const cJSON *object,
-                                                const char *where) {
+static enum msc_status read_type(struct msc_quant *q, const cJSON *object, const char *where) {
     static const char *const of_integers[] = {
         "bits",       "low",        "high",     "axis",       "scales",      "zero_points",
         "group_size", "group_axes", "observer", "percentile", "range_scale", "symmetric",
-        "rounding",   "integers",   "correct",  "shifts"};
+        "rounding",   "integers",   "correct",  "shifts",     "blocks"};
     const char *name;
     MSC_TRY(msc_json_get_text(&name, object, "type", where));
+    if (msc_gguf_block_type_named(name)) {
+        return msc_strategy__read_blocks(q, object, where);
+    }
     enum msc_dtype type = msc_dtype_find(name);
     bool is_dynamic = strcmp(name, DYNAMIC) == 0;
     if (type != MSC_DTYPE_F16 && type != MSC_DTYPE_BF16 && !is_dynamic) {
         return MSC_FAIL(MSC_E_FORMAT,
-                        "%s: unknown type \"%s\": expected float16, bfloat16 or " DYNAMIC, where,
-                        name);
+                        "%s: unknown type \"%s\": expected float16, bfloat16, " DYNAMIC
+                        " or a block type of GGUF, such as q4_k",
+                        where, name);
     }
     for (size_t i = 0; i < sizeof(of_integers) / sizeof(of_integers[0]); i++) {
         if (msc_json_get(object, of_integers[i])) {
@@ -432,7 +438,7 @@ static enum msc_status read_edit(struct msc_strategy *s, const cJSON *object, co
         "site",       "tensor",   "joints",     "choice",      "type",        "bits",
         "low",        "high",     "axis",       "scales",      "zero_points", "group_size",
         "group_axes", "observer", "percentile", "range_scale", "symmetric",   "rounding",
-        "integers",   "correct",  "shifts"};
+        "integers",   "correct",  "shifts",     "blocks"};
     struct msc_strategy_edit e = {0};
     enum msc_status status = MSC_OK;
     MSC_TRY(msc_json_check_keys(object, keys, sizeof(keys) / sizeof(keys[0]), where));
@@ -441,7 +447,7 @@ static enum msc_status read_edit(struct msc_strategy *s, const cJSON *object, co
     MSC_TRY(msc_json_get_text(&e.label, object, "choice", where));
     MSC_TRY(read_joints(s, &e, object, where));
     if (msc_json_get(object, "type")) {
-        MSC_TRY(read_type_without_scales(&e.edit.quant, object, where));
+        MSC_TRY_OUT(read_type(&e.edit.quant, object, where));
     } else {
         MSC_TRY_OUT(read_integers(s, &e.edit.quant, object, where));
         MSC_TRY_OUT(has_origin(object) ? read_origin(&e, object, where) : MSC_OK);

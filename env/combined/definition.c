@@ -209,11 +209,11 @@ static enum msc_status check_choices(const struct msc_quantizer_options *o,
     }
     for (size_t i = 0; i < o->n_choices; i++) {
         if (o->choices[i].group_size > 0) {
-            return MSC_FAIL(
-                MSC_E_UNSUPPORTED,
-                "env.choices: \"%s\" has group_size, which cannot be combined with pruning of "
-                "channels; remove group_size, or prune first, then quantise",
-                o->choices[i].label);
+            return MSC_FAIL(MSC_E_UNSUPPORTED,
+                            "env.choices: \"%s\" has groups or blocks, which cannot be combined "
+                            "with pruning of "
+                            "channels; remove it, or prune first, then quantise",
+                            o->choices[i].label);
         }
     }
     return MSC_OK;

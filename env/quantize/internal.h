@@ -27,6 +27,7 @@ struct msc_quantize {
     const char *target, *sites, *group;
     const cJSON *choices, *observers, *weights, *activations, *include, *exclude, *fix, *rules,
         *outputs, *moments;
+    const char *imatrix;
     const cJSON *asked_command;
 
     struct msc_command command;           // from asked_command
@@ -116,7 +117,12 @@ struct msc_quantize {
              "(default: 16384), the most columns per block (no limit), and the least rows per " \
              "column, with fewer only means are corrected (0)", \
      .offset = MSC_QUANTIZE_FIELD(base, moments), \
-     .type = MSC_PARAM_OBJECT}
+     .type = MSC_PARAM_OBJECT}, \
+    {.name = "imatrix", \
+     .help = "importance file of llama.cpp, relative to the configuration: importance of the inputs " \
+             "of weights, in place of second moments", \
+     .offset = MSC_QUANTIZE_FIELD(base, imatrix), \
+     .type = MSC_PARAM_WORD}
 // clang-format on
 
 // The environment's parameters; offsets are into struct msc_quantize.

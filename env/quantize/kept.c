@@ -133,11 +133,22 @@ static enum msc_status hash_content(struct msc_hash *out, const struct msc_quant
     return status;
 }
 
+// Includes the contents of the importance file, of which the configuration has only the name.
+static enum msc_status kept_identity(struct msc_hash *out, const struct msc_env *env,
+                                     const struct msc_quantize *z) {
+    struct msc_hash importance = msc_quantizer_importance_hash(z->quantizer);
+    MSC_TRY(msc_preparation_identity(out, env));
+    if (z->quantizer_options.imatrix) {
+        *out = msc_hash_combine(*out, importance);
+    }
+    return MSC_OK;
+}
+
 enum msc_status msc_quantize_kept_save(const struct msc_array_list *list, const struct msc_env *env,
                                        const struct msc_quantize *z) {
     char texts[2][MSC_HASH_TEXT_BYTES];
     struct msc_hash identity, content;
-    MSC_TRY(msc_preparation_identity(&identity, env));
+    MSC_TRY(kept_identity(&identity, env, z));
     MSC_TRY(hash_content(&content, z));
     const char *const metadata[][2] = {{IDENTITY, msc_hash_format(texts[0], identity)},
                                        {CONTENT, msc_hash_format(texts[1], content)}};
@@ -178,7 +189,7 @@ static enum msc_status take_prepared(bool *is_there, const char *path, const str
                                      struct msc_quantize *z) {
     struct msc_hash identity;
     bool is_ours;
-    MSC_TRY(msc_preparation_identity(&identity, env));
+    MSC_TRY(kept_identity(&identity, env, z));
     MSC_TRY(says_so(&is_ours, path, IDENTITY, identity));
     MSC_TRY(is_ours ? take_content(is_there, path, z) : MSC_OK);
     return is_ours && !*is_there ? MSC_FAIL(MSC_E_FORMAT, "%s: the file is damaged", path) : MSC_OK;

@@ -36,6 +36,9 @@ static double quant_size(const struct msc_quantize_inputs *in, int32_t weight,
     if (quant->type != MSC_DTYPE_NONE) {
         return (double)elements * (double)msc_dtype_bytes(quant->type);
     }
+    if (quant->blocks) {
+        return (double)elements / quant->blocks->n * quant->blocks->n_bytes;
+    }
     if (!target) {
         return packed_size((double)elements, quant->bits, quant->n, quant->low < 0);
     }
@@ -127,7 +130,7 @@ static enum msc_status cost_size(struct msc_metric_cost *out, const void *of) {
     out->constant += bias_steps_size(c->in, c->s);
     for (int32_t i = 0; i < msc_graph_n_tensors(g); i++) {
         const struct msc_tensor *t = msc_graph_tensor(g, i);
-        if (t->data && !counted[i]) {
+        if (t->data && !counted[i] && msc_tensor_is_stored(t)) {
             double bytes =
                 (double)msc_array_n_elements(t->data) * (double)msc_graph_own_bytes(g, i);
             out->reference += bytes;

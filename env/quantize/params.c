@@ -4,6 +4,7 @@
 #include "env/quantize/internal.h"
 
 #include "base/alloc.h"
+#include "base/file.h"
 
 #define FIELD(member) offsetof(struct msc_quantize, member)
 
@@ -23,7 +24,13 @@ enum msc_status msc_quantize__read_options(struct msc_env *env, struct msc_quant
     if (z->asked_command) {
         MSC_TRY(msc_command_read(&z->command, z->asked_command, "env.command", arena));
     }
-    return msc_quantizer_read_options(&z->quantizer_options, msc_env_config(env), z->target, arena);
+    MSC_TRY(
+        msc_quantizer_read_options(&z->quantizer_options, msc_env_config(env), z->target, arena));
+    if (z->quantizer_options.imatrix) {
+        z->quantizer_options.imatrix = msc_path_join(arena, msc_env_host(env)->folder, z->imatrix);
+        return MSC_ALLOCATED(z->quantizer_options.imatrix);
+    }
+    return MSC_OK;
 }
 
 // ---- Defaults that the table cannot hold ------------------------------------------------------

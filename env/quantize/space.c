@@ -153,7 +153,10 @@ static enum msc_status rank_choices(struct builder *b, struct choice_list *list)
             list->bits[kind][c] = msc_quantize_bits(b->q, list->choices[c], kind == 0);
         }
         list->labels[c] = choice->label;
-        double scale_bits = choice->group_size > 0 ? 32.0 / choice->group_size : 0;
+        const struct msc_gguf_block_type *blocks = choice->blocks;
+        double scale_bits = blocks ? 8.0 * blocks->n_bytes / blocks->n - choice->bits
+                            : choice->group_size > 0 ? 32.0 / choice->group_size
+                                                     : 0;
         ranks[c] = (struct rank){choice_bits(choice) + scale_bits, fabs(choice->range_scale - 1),
                                  (uint32_t)c};
     }

@@ -3,6 +3,7 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "data/safetensors.h"
+#include "graph/gguf/decoder.h"
 #include "graph/graph_internal.h"
 #include "graph/onnx/graph_weights.h"
 #include "graph/onnx/onnx.h"
@@ -16,15 +17,19 @@ typedef enum msc_status (*read_form)(struct msc_graph **out, const char *text, s
                                      const char *name, const struct msc_array_list *weights,
                                      struct msc_operators *operators);
 
-// The formats of model files. `read` is NULL for ONNX; all others are forms of MSCGraph, with the
-// weights in a file next to them.
+// The formats of model files. `read` is NULL for ONNX; all others are read as forms of MSCGraph. The
+// weights are in a file next to them, unless the format holds `to_text`, which makes the text and
+// finds the weights.
 static const struct format {
     const char *ending;
     read_form read;
+    enum msc_status (*to_text)(char **text, size_t *n_bytes, struct msc_array_list *weights,
+                               const char *path);
 } formats[] = {
-    {".onnx", NULL},
-    {".json", msc_graph_read_json},
-    {".msc", msc_graph_read_text},
+    {".onnx", NULL, NULL},
+    {".json", msc_graph_read_json, NULL},
+    {".msc", msc_graph_read_text, NULL},
+    {".gguf", msc_graph_read_text, msc_gguf_to_text},
 };
 
 static const struct format *find_format(const char *path) {
@@ -38,7 +43,7 @@ static const struct format *find_format(const char *path) {
 
 static enum msc_status fail_format(const char *path) {
     return MSC_FAIL(MSC_E_UNSUPPORTED,
-                    "%s: expected a model file that ends in .onnx, .json or .msc", path);
+                    "%s: expected a model file that ends in .onnx, .json, .msc or .gguf", path);
 }
 
 // ---- Forms of MSCGraph ------------------------------------------------------------------------
@@ -90,6 +95,11 @@ static enum msc_status read_alone(struct form *f, bool *has_weights, const char 
 }
 
 static enum msc_status read_with_weights(struct form *f, bool *has_weights) {
+    const struct format *format = find_format(f->path);
+    if (format->to_text != NULL) {
+        MSC_TRY(format->to_text(&f->text, &f->n_bytes, &f->weights, f->path));
+        return f->read(&f->graph, f->text, f->n_bytes, f->path, &f->weights, f->operators);
+    }
     char *weights_path = weights_beside(&f->arena, f->path);
     MSC_TRY(MSC_ALLOCATED(weights_path));
     MSC_TRY(msc_file_read(&f->text, &f->n_bytes, f->path));
@@ -141,7 +151,7 @@ static enum msc_status list_form(const char *const **out, size_t *n, struct msc_
         return MSC_FAIL(MSC_E_NOMEM, "%s: out of memory", path);
     }
     *out = list;
-    *n = 1;
+    *n = find_format(path)->to_text == NULL;
     return MSC_OK;
 }
 

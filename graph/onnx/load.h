@@ -1,4 +1,5 @@
-// Reads model files of any supported format: ONNX, or MSCGraph as text or JSON with its weights.
+// Reads model files of any supported format: ONNX, GGUF (graph/gguf/decoder.h), or MSCGraph as text
+// or JSON with its weights.
 //
 //     struct msc_graph *g;
 //     MSC_TRY(msc_graph_load(&g, "model.onnx"));
@@ -11,7 +12,7 @@ MSC_PUBLIC_BEGIN
 
 struct msc_operators;
 
-// Loads a model file by its extension: .onnx, or MSCGraph (.msc or .json) next to a .safetensors of
+// Loads a model file by its extension: .onnx, .gguf, or MSCGraph (.msc or .json) next to a .safetensors of
 // the same name, which a graph without weights does not need. The passes run on every graph that
 // can be computed (graph/passes/simplify.h). The graph has no plug-ins for external joints
 // (graph/external.h); the functions below take them as `operators`, which may be NULL.

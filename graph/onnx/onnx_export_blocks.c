@@ -44,8 +44,9 @@ bool msc_onnx__is_blocks(const struct msc_onnx_export *e, int32_t weight,
                          const struct msc_edit *edit) {
     const struct msc_quant *q = msc_edit_quant(edit);
     const struct msc_tensor *t = &e->graph->tensors[weight]->tensor;
-    bool fits = q != NULL && q->type == MSC_DTYPE_NONE && q->bits == 4 && q->group_axes == 1 &&
-                q->group_size >= LEAST_GROUP && (q->group_size & (q->group_size - 1)) == 0;
+    bool fits = q != NULL && q->type == MSC_DTYPE_NONE && q->blocks == NULL && q->bits == 4 &&
+                q->group_axes == 1 && q->group_size >= LEAST_GROUP &&
+                (q->group_size & (q->group_size - 1)) == 0;
     return fits && t->n_dims == 2 && msc_block_weight_is_summed(t, q->axis) &&
            is_read_so(e, weight, edit);
 }

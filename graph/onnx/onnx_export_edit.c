@@ -60,15 +60,29 @@ static enum msc_status put_elements(const char *result, struct msc_onnx_export *
                                      msc_array_dims(a), copy, n_bytes);
 }
 
+// ONNX has no blocks of GGUF: the model gets the floats that they stand for.
+static enum msc_status put_decoded(const char *result, struct msc_onnx_export *e,
+                                   const struct msc_array *elements, const struct msc_quant *q) {
+    struct msc_array *decoded;
+    MSC_TRY(msc_fake_quantize_array(&decoded, elements, q));
+    enum msc_status status = put_elements(result, e, decoded);
+    msc_array_release(decoded);
+    return status;
+}
+
 // Applies the last step of the edit, a quantisation or rounding, and writes the result. All earlier
 // steps are already applied to `elements`. A bias with a shift is not rounded here but in
 // msc_onnx__shift_bias, which includes the shift.
 static enum msc_status put_edited(const char *result, struct msc_onnx_export *e, int32_t weight,
                                   const struct msc_array *elements, const struct msc_edit *edit) {
-    if (msc_edit_quant(edit) != NULL) {
+    const struct msc_quant *quant = msc_edit_quant(edit);
+    if (quant != NULL && quant->blocks != NULL) {
+        return put_decoded(result, e, elements, quant);
+    }
+    if (quant != NULL) {
         return msc_onnx__is_blocks(e, weight, edit)
-                   ? msc_onnx__store_blocks(result, e, weight, elements, msc_edit_quant(edit))
-                   : msc_onnx__quantize_weight(result, e, weight, elements, msc_edit_quant(edit));
+                   ? msc_onnx__store_blocks(result, e, weight, elements, quant)
+                   : msc_onnx__quantize_weight(result, e, weight, elements, quant);
     }
     const struct msc_bias_rounding *rounding = msc_edit_rounding(edit);
     return rounding != NULL && rounding->shift == 0

@@ -306,7 +306,7 @@ static enum msc_status import_turns(struct body *body, struct captures *captures
     bool changed = true;
     // This terminates: each round except the last makes at least one known length unknown, or finds
     // new captures. The last round has all captures.
-    for (int round = 0; changed; round++) {
+    while (changed) {
         int n_before = captures->n;
         MSC_TRY(import_body(body, captures, n));
         if (msc_graph_n_outputs(body->graph) < first_output + n_states) {

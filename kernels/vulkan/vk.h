@@ -209,8 +209,12 @@ struct msc_vk_tuning {
 // `depth` terms of the sums at a time; each invocation computes `row` x `col` outputs of the tile.
 // Family U: each invocation computes `row` x `col` outputs in registers; `rows` and `cols`
 // determine only the number of invocations per workgroup.
+//
+// With matrix units (family G): each subgroup computes `row` x `col` outputs of the tile; `depth`
+// counts words of four terms, as in other products of bytes.
 struct msc_vk_tile {
     uint32_t rows, cols, depth, row, col;
+    bool is_matrix;
 };
 #define MSC_VK_MAX_TILES 12
 
@@ -224,6 +228,12 @@ struct msc_vk_tuned {
     int tile;
 };
 #define MSC_VK_MAX_TUNED 48
+
+// A product of matrices of bytes, [rows][depth] by [depth][cols], that a subgroup computes at a
+// time; `subgroup` is the number of its invocations.
+struct msc_vk_matrix {
+    uint32_t rows, cols, depth, subgroup;
+};
 
 #define MSC_VK_BATCHES 8
 
@@ -268,7 +278,9 @@ struct msc_vk {
     unsigned controls;    // flags of enum msc_vk_control that all shaders request
     bool has_int64;       // shaders have 64-bit integers
     bool has_dot;         // shaders use the instruction for dot products of bytes
-    bool prefers_int;     // shaders multiply bytes as integers instead of floats
+    bool has_matrix;      // shaders may use matrix units
+    bool prefers_int;     // shaders multiply bytes as integers, even without matrix units
+    struct msc_vk_matrix matrix; // zero unless has_matrix
     void *lock;
 
     struct msc_vk_arena **arenas;
@@ -323,8 +335,15 @@ bool msc_vk_has_all(char lack[MSC_VK_LACK_BYTES], uint32_t *queue_family,
                     const struct msc_vk_api *api, VkPhysicalDevice device);
 // vk_features.c: creates the logical device and records which optional features it has.
 enum msc_status msc_vk_create_device(struct msc_vk *vk);
+// vk_matrix.c: sets has_matrix and matrix. For tests, MSC_VULKAN_MATRIX overrides this: 1 uses
+// matrix units of software drivers, too; 0 uses none.
+enum msc_status msc_vk_find_matrix(struct msc_vk *vk);
 // vk_probe.c: sets divides_exactly and keeps_denormals.
 enum msc_status msc_vk_probe(struct msc_vk *vk);
+// True if shaders multiply bytes as integers instead of floats.
+static inline bool msc_vk_prefers_int(const struct msc_vk *vk) {
+    return vk->prefers_int || vk->has_matrix;
+}
 // The number of workgroups that cover n elements with `each` elements per workgroup.
 static inline uint32_t msc_vk_groups(uint64_t n, uint64_t each) {
     return (uint32_t)((n + each - 1) / each);
@@ -333,11 +352,16 @@ static inline uint32_t msc_vk_groups(uint64_t n, uint64_t each) {
 // ---- Tiles (vk_tiles.c) -----------------------------------------------------------------------
 
 // The tiles of the device's family (U or G). msc_vk_tile_is_possible: true if the device can run
-// this tile.
+// this tile, for products of bytes (is_integer) or of floats.
 int msc_vk_n_tiles(const struct msc_vk *vk);
 const struct msc_vk_tile *msc_vk_tile(const struct msc_vk *vk, int index);
-bool msc_vk_tile_is_possible(const struct msc_vk *vk, int index);
-const char *msc_vk_tile_text(char text[40], const struct msc_vk_tile *t); // "64x64x16 by 8x4"
+bool msc_vk_tile_is_possible(const struct msc_vk *vk, int index, bool is_integer);
+// "64x64x16 by 8x4", "128x128x16 by 32x64 matrix"
+const char *msc_vk_tile_text(char text[40], const struct msc_vk_tile *t);
+// The number of invocations per workgroup.
+uint32_t msc_vk_tile_lanes(const struct msc_vk *vk, const struct msc_vk_tile *t);
+// True if the tiles for matrix units can be divided into matrices of this size.
+bool msc_vk_matrix_fits_tiles(const struct msc_vk_matrix *size);
 
 // Chooses the tile for a shape: the tile of the most similar tuned shape or, if no tuned shape is
 // similar, the fastest tile according to a cost model (msc_vk_choose_by_rule).

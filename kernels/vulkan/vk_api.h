@@ -88,6 +88,31 @@ struct msc_vk_api {
 #undef X
 };
 
+// VK_KHR_cooperative_matrix, from its specification: the headers of Debian 12 are older.
+#define MSC_VK_COOPERATIVE_MATRIX_EXTENSION "VK_KHR_cooperative_matrix"
+#define MSC_VK_STRUCTURE_TYPE_COOPERATIVE_MATRIX_FEATURES ((VkStructureType)1000506000)
+#define MSC_VK_STRUCTURE_TYPE_COOPERATIVE_MATRIX_PROPERTIES ((VkStructureType)1000506001)
+enum { MSC_VK_COMPONENT_SINT8 = 3, MSC_VK_COMPONENT_SINT32 = 5, MSC_VK_SCOPE_SUBGROUP = 3 };
+
+struct msc_vk_cooperative_matrix_features {
+    VkStructureType sType;
+    void *pNext;
+    VkBool32 cooperativeMatrix;
+    VkBool32 cooperativeMatrixRobustBufferAccess;
+};
+
+struct msc_vk_cooperative_matrix {
+    VkStructureType sType;
+    void *pNext;
+    uint32_t MSize, NSize, KSize;
+    int32_t AType, BType, CType, ResultType; // VkComponentTypeKHR
+    VkBool32 saturatingAccumulation;
+    int32_t scope; // VkScopeKHR
+};
+
+typedef VkResult(VKAPI_PTR *PFN_msc_vk_cooperative_matrices)(VkPhysicalDevice device, uint32_t *n,
+                                                             struct msc_vk_cooperative_matrix *out);
+
 // The next three calls load all functions, in this order. MSC_E_DEVICE: a library or function is
 // missing; the message names it.
 enum msc_status msc_vk_api_load(struct msc_vk_api *api);

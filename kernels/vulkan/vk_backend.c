@@ -1,6 +1,7 @@
 // The definition of the backend: decides where each step runs.
 #include "base/alloc.h"
 #include "kernels/lowering/families.h"
+#include "kernels/vulkan/vk_gemm.h"
 #include "kernels/vulkan/vk_host.h"
 #include "kernels/vulkan/vk_joint.h"
 #include "kernels/vulkan/vulkan.h"
@@ -39,6 +40,10 @@ static enum msc_status vulkan_init(struct msc_vk_backend *b) {
     static const float zeros[64];
     MSC_TRY(msc_vk_open(&b->vk, &b->base.options));
     MSC_TRY(msc_vk_find_budget(b->vk));
+    msc_vk_lock(b->vk);
+    enum msc_status status = msc_vk_compare_matrix(b);
+    msc_vk_unlock(b->vk);
+    MSC_TRY(status);
     MSC_TRY(msc_vk_upload_new(b->vk, &b->nothing, zeros, sizeof(zeros)));
     MSC_TRY(b->base.options.fallback->open(&b->host, &b->base.options));
     char shaders[MSC_HASH_TEXT_BYTES];

@@ -110,40 +110,70 @@ bool msc_vk_has_all(char lack[MSC_VK_LACK_BYTES], uint32_t *queue_family,
     return false;
 }
 
+// The optional features that a logical device is created with.
+struct wanted {
+    VkPhysicalDeviceShaderIntegerDotProductFeatures dot;
+    VkPhysicalDeviceSubgroupSizeControlFeatures subgroup;
+    struct msc_vk_cooperative_matrix_features matrix;
+    VkPhysicalDeviceVulkan12Features always; // the head of the chain
+    const char *extensions[3];
+    uint32_t n_extensions;
+};
+
+static void want(struct wanted *w, const char *extension, void *features, void **next) {
+    *next = w->always.pNext;
+    w->always.pNext = features;
+    w->extensions[w->n_extensions++] = extension;
+}
+
+static void choose_features(struct wanted *w, const struct msc_vk *vk) {
+    *w = (struct wanted){
+        .dot = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_INTEGER_DOT_PRODUCT_FEATURES,
+                .shaderIntegerDotProduct = VK_TRUE},
+        .subgroup = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_FEATURES,
+                     .subgroupSizeControl = VK_TRUE,
+                     .computeFullSubgroups = VK_TRUE},
+        .matrix = {.sType = MSC_VK_STRUCTURE_TYPE_COOPERATIVE_MATRIX_FEATURES,
+                   .cooperativeMatrix = VK_TRUE},
+        .always = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES,
+                   .storageBuffer8BitAccess = VK_TRUE,
+                   .timelineSemaphore = VK_TRUE}};
+    if (vk->has_dot) {
+        want(w, VK_KHR_SHADER_INTEGER_DOT_PRODUCT_EXTENSION_NAME, &w->dot, &w->dot.pNext);
+    }
+    if (vk->has_matrix) {
+        want(w, VK_EXT_SUBGROUP_SIZE_CONTROL_EXTENSION_NAME, &w->subgroup, &w->subgroup.pNext);
+        want(w, MSC_VK_COOPERATIVE_MATRIX_EXTENSION, &w->matrix, &w->matrix.pNext);
+        w->always.shaderInt8 = w->always.vulkanMemoryModel = VK_TRUE;
+    }
+}
+
 enum msc_status msc_vk_create_device(struct msc_vk *vk) {
-    static const char *const extensions[] = {VK_KHR_SHADER_INTEGER_DOT_PRODUCT_EXTENSION_NAME};
     float priority = 1.0f;
-    VkPhysicalDeviceShaderIntegerDotProductFeatures dot = {
-        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_INTEGER_DOT_PRODUCT_FEATURES,
-        .shaderIntegerDotProduct = VK_TRUE};
-    VkPhysicalDeviceVulkan12Features features = {
-        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES,
-        .storageBuffer8BitAccess = VK_TRUE,
-        .timelineSemaphore = VK_TRUE};
+    struct wanted optional;
     VkDeviceQueueCreateInfo queue = {.sType = VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO,
                                      .queueFamilyIndex = vk->queue_family,
                                      .queueCount = 1,
                                      .pQueuePriorities = &priority};
-    VkDeviceCreateInfo info = {.sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO,
-                               .pNext = &features,
-                               .queueCreateInfoCount = 1,
-                               .pQueueCreateInfos = &queue};
     VkPhysicalDeviceFeatures2 has = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2};
     VkPhysicalDeviceFeatures wanted = {0};
     const char *staging = getenv("MSC_VULKAN_STAGE"); // for tests: copy as on discrete GPUs
     vk->stages_all = staging && strcmp(staging, "1") == 0;
     MSC_TRY(find_dot(vk));
+    MSC_TRY(msc_vk_find_matrix(vk));
     MSC_TRY(find_slots(vk));
     msc_vk_find_controls(vk);
     vk->api.vkGetPhysicalDeviceFeatures2(vk->physical, &has);
     vk->has_int64 = has.features.shaderInt64;
     wanted.shaderInt64 = has.features.shaderInt64;
-    info.pEnabledFeatures = &wanted;
-    if (vk->has_dot) {
-        features.pNext = &dot;
-        info.enabledExtensionCount = 1;
-        info.ppEnabledExtensionNames = extensions;
-    }
+    choose_features(&optional, vk);
+    VkDeviceCreateInfo info = {.sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO,
+                               .pNext = &optional.always,
+                               .queueCreateInfoCount = 1,
+                               .pQueueCreateInfos = &queue,
+                               .enabledExtensionCount = optional.n_extensions,
+                               .ppEnabledExtensionNames = optional.extensions,
+                               .pEnabledFeatures = &wanted};
     MSC_TRY(
         msc_vk_check(vk->api.vkCreateDevice(vk->physical, &info, NULL, &vk->device), "a device"));
     MSC_TRY(msc_vk_api_load_device(&vk->api, vk->device));

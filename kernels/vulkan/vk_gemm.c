@@ -37,7 +37,7 @@ struct push {
 struct msc_vk_gemm {
     struct msc_vk_gemm_desc desc;
     struct msc_vk_gemm_weight weight;
-    bool is_pointwise, is_transposed, has_x_quads, has_y_quads;
+    bool is_pointwise, is_transposed, has_x_quads, has_x_sixteens, has_y_quads;
     struct msc_vk_block *geometry;
     struct push push; // strides in floats
     // Pipelines by types of the factors and by tile, made when first used.
@@ -174,6 +174,7 @@ static enum msc_status vk_gemm_init(struct msc_vk_gemm *g, struct msc_vk_backend
     g->is_pointwise = !desc->window || is_pointwise(desc->window);
     g->is_transposed = desc->window && desc->window->kind == MSC_GEMM_CONV_TRANSPOSE;
     g->has_x_quads = desc->depth % 4 == 0 && desc->x_row % 4 == 0 && desc->x_step % 4 == 0;
+    g->has_x_sixteens = desc->depth % 16 == 0 && desc->x_row % 16 == 0 && desc->x_step % 16 == 0;
     g->has_y_quads = desc->n_cols % 4 == 0 && desc->y_row % 4 == 0 && desc->y_step % 4 == 0;
     g->push = (struct push){
         .x_step = (uint32_t)desc->x_step,
@@ -229,7 +230,7 @@ bool msc_vk_gemm_has(const struct msc_vk_gemm *g, const struct msc_vk_backend *b
 // The shader of a dispatch, and how its calls are divided into workgroups.
 struct choice {
     enum msc_vk_shader shader;
-    uint32_t constants[MSC_VK_CONV_G_CONSTANTS]; // conv_g has the most constants of these shaders
+    uint32_t constants[MSC_VK_CONV_MATRIX_CONSTANTS]; // conv_matrix has the most constants
     enum msc_vk_kind x_kind, w_kind;
     uint32_t groups[3];
     uint32_t per_lane;
@@ -289,8 +290,8 @@ static void choose_g(struct choice *c, const struct msc_vk_gemm *g, const struct
         [MSC_VK_UNIT_FLOATS] = MSC_VK_CONV_G,
         [MSC_VK_UNIT_BYTES] = MSC_VK_CONV_G_BYTES,
         [MSC_VK_UNIT_INT] = vk->has_dot ? MSC_VK_CONV_G_DOT : MSC_VK_CONV_G_INT};
-    c->shader = shaders[unit];
-    c->constants[0] = tile->rows / tile->row * (tile->cols / tile->col);
+    c->shader = tile->is_matrix ? MSC_VK_CONV_MATRIX : shaders[unit];
+    c->constants[0] = msc_vk_tile_lanes(vk, tile);
     c->constants[4] = tile->rows;
     c->constants[5] = tile->cols;
     c->constants[6] = tile->depth;
@@ -298,6 +299,12 @@ static void choose_g(struct choice *c, const struct msc_vk_gemm *g, const struct
     c->constants[8] = tile->col;
     c->constants[9] = g->has_x_quads;
     c->constants[10] = g->has_y_quads;
+    if (tile->is_matrix) {
+        c->constants[11] = vk->matrix.rows;
+        c->constants[12] = vk->matrix.cols;
+        c->constants[13] = vk->matrix.depth;
+        c->constants[14] = g->has_x_sixteens;
+    }
     c->x_kind = c->w_kind = MSC_VK_READ;
     c->groups[0] = msc_vk_groups((uint64_t)g->desc.n_rows, tile->rows);
     c->groups[1] = msc_vk_groups((uint64_t)g->desc.n_cols, tile->cols);
@@ -400,6 +407,7 @@ enum msc_status msc_vk_gemm_run(struct msc_vk_gemm *g, struct msc_vk_backend *b,
     push.x_step /= c.x_kind == MSC_VK_QUADS ? 4 : 1;
     push.w_step /= c.w_kind == MSC_VK_QUADS || unit == MSC_VK_UNIT_INT ? 4 : 1;
     MSC_VK_CHECK_PUSH(MSC_VK_CONV_G, push);
+    MSC_VK_CHECK_PUSH(MSC_VK_CONV_MATRIX, push);
     MSC_VK_CHECK_PUSH(MSC_VK_CONV_U_QUADS, push);
     MSC_VK_CHECK_PUSH(MSC_VK_DEPTHWISE_G, push);
     d.push = &push;

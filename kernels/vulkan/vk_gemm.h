@@ -70,6 +70,10 @@ struct msc_vk_gemm_call {
 enum msc_status msc_vk_gemm_run(struct msc_vk_gemm *g, struct msc_vk_backend *b,
                                 enum msc_vk_unit unit, const struct msc_vk_gemm_call calls[],
                                 int n);
+// vk_tune.c: stops using matrix units if they are slower than other shaders, because some drivers
+// emulate them. It knows from the tiles that `mscgym tune` stored, or measures a product with both.
+// MSC_VULKAN_MATRIX=1 keeps them anyway.
+enum msc_status msc_vk_compare_matrix(struct msc_vk_backend *b);
 // Sets the limits applied after the bias, for calls with has_limits.
 void msc_vk_gemm_set_limits(struct msc_vk_gemm *g, float low, float high);
 

@@ -125,8 +125,8 @@ static enum msc_vk_pack_kind choose_kind(const struct msc_vk_variant *v,
     bool may_be_bytes = v->fits_bytes && b->base.options.allow_int8 &&
                         msc_vk_gemm_has(v->kernel->gemm, b, MSC_VK_UNIT_INT);
     bool is_one_digit = msc_digits_cut(UINT8_MAX, largest).n == 1;
-    return may_be_bytes && (b->vk->prefers_int || !is_one_digit) ? MSC_VK_AS_BYTES
-                                                                 : MSC_VK_AS_INTEGERS;
+    return may_be_bytes && (msc_vk_prefers_int(b->vk) || !is_one_digit) ? MSC_VK_AS_BYTES
+                                                                        : MSC_VK_AS_INTEGERS;
 }
 
 // Replaces q by q - z, where z is the zero point. Computes the sum of q - z over each output

@@ -105,9 +105,17 @@ static enum msc_status create_pipeline(struct msc_vk *vk, struct msc_vk_pipeline
                                     .pMapEntries = entries,
                                     .dataSize = n * sizeof(uint32_t),
                                     .pData = p->constants};
+    // The matrices of a subgroup are spread over all its invocations.
+    bool has_matrices = p->shader == MSC_VK_CONV_MATRIX;
+    VkPipelineShaderStageRequiredSubgroupSizeCreateInfo subgroup = {
+        .sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_REQUIRED_SUBGROUP_SIZE_CREATE_INFO,
+        .requiredSubgroupSize = vk->matrix.subgroup};
     VkComputePipelineCreateInfo info = {
         .sType = VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO,
         .stage = {.sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO,
+                  .pNext = has_matrices ? &subgroup : NULL,
+                  .flags =
+                      has_matrices ? VK_PIPELINE_SHADER_STAGE_CREATE_REQUIRE_FULL_SUBGROUPS_BIT : 0,
                   .stage = VK_SHADER_STAGE_COMPUTE_BIT,
                   .module = p->layout->module,
                   .pName = "main",

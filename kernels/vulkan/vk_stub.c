@@ -37,6 +37,11 @@ int msc_vulkan_n_messages(const struct msc_backend *b) {
     return 0;
 }
 
+void msc_vulkan_matrix(char out[40], const struct msc_backend *b) {
+    (void)b;
+    out[0] = '\0';
+}
+
 enum msc_status msc_vulkan_tune(struct msc_backend *b, double seconds,
                                 struct msc_vulkan_tuned rows[], int max, int *n) {
     (void)b;

@@ -5,26 +5,30 @@
 #include <math.h>
 
 // `speed` is for products of floats, speed_integer for products of bytes. Both are relative to the
-// fastest tile, on a fully occupied device. The numbers of family G were measured on an NVIDIA
-// H200, where products of bytes leave fewer registers for large tiles.
+// fastest tile without matrix units, on a fully occupied device. The numbers of family G were
+// measured on an NVIDIA H200, where products of bytes leave fewer registers for large tiles. Those
+// for matrix units are estimates: published rates of matrices are ten times those of dot products.
 static const struct row {
     struct msc_vk_tile tile;
     float speed, speed_integer;
 } tiles_g[] = {
-    {{128, 128, 16, 8, 8}, 0.94f, 0.66f}, {{128, 64, 16, 8, 8}, 0.83f, 0.65f},
-    {{64, 128, 16, 8, 8}, 0.81f, 0.69f},  {{64, 64, 16, 8, 4}, 1.0f, 0.68f},
-    {{128, 32, 16, 8, 4}, 0.9f, 0.61f},   {{64, 32, 16, 4, 4}, 0.73f, 0.92f},
-    {{32, 64, 16, 4, 4}, 0.77f, 1.0f},    {{32, 32, 8, 4, 4}, 0.64f, 0.86f},
+    {{128, 128, 16, 8, 8, false}, 0.94f, 0.66f}, {{128, 64, 16, 8, 8, false}, 0.83f, 0.65f},
+    {{64, 128, 16, 8, 8, false}, 0.81f, 0.69f},  {{64, 64, 16, 8, 4, false}, 1.0f, 0.68f},
+    {{128, 32, 16, 8, 4, false}, 0.9f, 0.61f},   {{64, 32, 16, 4, 4, false}, 0.73f, 0.92f},
+    {{32, 64, 16, 4, 4, false}, 0.77f, 1.0f},    {{32, 32, 8, 4, 4, false}, 0.64f, 0.86f},
+    {{128, 128, 16, 32, 64, true}, 0.0f, 10.0f}, {{128, 64, 16, 32, 32, true}, 0.0f, 8.0f},
+    {{64, 64, 16, 32, 32, true}, 0.0f, 6.0f},    {{32, 32, 16, 16, 16, true}, 0.0f, 3.0f},
 };
 #define N_TILES_G ((int)(sizeof(tiles_g) / sizeof(tiles_g[0])))
+#define SMALLEST_G 7 // of the tiles without matrix units
 
 // Each tile has 32 invocations; the shape of the product determines how they are divided into rows
 // and columns.
 static const struct row tiles_u[] = {
-    {{32, 32, 1, 4, 8}, 1.0f, 1.0f},
-    {{16, 32, 1, 4, 4}, 0.9f, 0.9f},
-    {{32, 64, 1, 8, 8}, 0.8f, 0.8f},
-    {{32, 32, 1, 8, 4}, 0.8f, 0.8f},
+    {{32, 32, 1, 4, 8, false}, 1.0f, 1.0f},
+    {{16, 32, 1, 4, 4, false}, 0.9f, 0.9f},
+    {{32, 64, 1, 8, 8, false}, 0.8f, 0.8f},
+    {{32, 32, 1, 8, 4, false}, 0.8f, 0.8f},
 };
 #define N_TILES_U ((int)(sizeof(tiles_u) / sizeof(tiles_u[0])))
 
@@ -42,13 +46,39 @@ static uint64_t ceil_div(uint64_t a, uint64_t b) {
     return (a + b - 1) / b;
 }
 
-bool msc_vk_tile_is_possible(const struct msc_vk *vk, int index) {
+bool msc_vk_matrix_fits_tiles(const struct msc_vk_matrix *size) {
+    for (int i = 0; i < N_TILES_G; i++) {
+        const struct msc_vk_tile *t = &tiles_g[i].tile;
+        if (t->is_matrix &&
+            (size->rows == 0 || size->cols == 0 || size->depth == 0 || t->row % size->rows != 0 ||
+             t->col % size->cols != 0 || 4 * t->depth % size->depth != 0 || size->depth % 4 != 0)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+uint32_t msc_vk_tile_lanes(const struct msc_vk *vk, const struct msc_vk_tile *t) {
+    return t->rows / t->row * (t->cols / t->col) * (t->is_matrix ? vk->matrix.subgroup : 1);
+}
+
+// The bytes of shared memory, as the shaders declare it.
+static uint32_t shared_bytes(const struct msc_vk *vk, const struct msc_vk_tile *t) {
+    if (t->is_matrix) {
+        uint32_t n_subgroups = t->rows / t->row * (t->cols / t->col);
+        return 4 * ((t->rows + t->cols) * (t->depth + 4) +
+                    n_subgroups * vk->matrix.rows * vk->matrix.cols);
+    }
+    return vk->tuning.is_family_u ? 0 : 4 * t->depth * (t->rows + 4 + t->cols);
+}
+
+bool msc_vk_tile_is_possible(const struct msc_vk *vk, int index, bool is_integer) {
     const VkPhysicalDeviceLimits *l = &vk->properties.limits;
     const struct msc_vk_tile *t = msc_vk_tile(vk, index);
-    uint32_t lanes = t->rows / t->row * (t->cols / t->col);
-    uint32_t shared = 4 * t->depth * (t->rows + 4 + t->cols);
-    return lanes <= l->maxComputeWorkGroupInvocations && lanes <= l->maxComputeWorkGroupSize[0] &&
-           (vk->tuning.is_family_u || shared <= l->maxComputeSharedMemorySize);
+    uint32_t lanes = msc_vk_tile_lanes(vk, t);
+    return (!t->is_matrix || (vk->has_matrix && is_integer)) &&
+           lanes <= l->maxComputeWorkGroupInvocations && lanes <= l->maxComputeWorkGroupSize[0] &&
+           shared_bytes(vk, t) <= l->maxComputeSharedMemorySize;
 }
 
 // ---- By rule ----------------------------------------------------------------------------------
@@ -71,13 +101,14 @@ int msc_vk_choose_by_rule(const struct msc_vk *vk, const struct msc_vk_shape *sh
     }
     for (int i = 0; i < N_TILES_G; i++) {
         double c = vk_tiles_cost(vk, &tiles_g[i], shape);
-        if ((vk->tuning.tiles >> i & 1u) != 0 && msc_vk_tile_is_possible(vk, i) &&
+        bool is_allowed = tiles_g[i].tile.is_matrix || (vk->tuning.tiles >> i & 1u) != 0;
+        if (is_allowed && msc_vk_tile_is_possible(vk, i, shape->is_integer) &&
             (best < 0 || c < least)) {
             best = i;
             least = c;
         }
     }
-    return best < 0 ? N_TILES_G - 1 : best; // every device can run the smallest tile
+    return best < 0 ? SMALLEST_G : best; // every device can run the smallest tile
 }
 
 // ---- As tuned ---------------------------------------------------------------------------------

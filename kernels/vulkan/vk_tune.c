@@ -7,6 +7,7 @@
 #include "kernels/vulkan/vulkan.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 // Rows, columns and depth of products, ordered by work: convolutions of 8 images, including first
@@ -113,9 +114,9 @@ static double gflops(const struct msc_vk_shape *s, double seconds) {
 
 // True if the tile is to be measured. A software driver takes a second to compile a large tile of
 // family G, so on such a driver only the tiles of family G in tuning.tiles are measured.
-static bool is_tried(const struct msc_vk *vk, int tile) {
+static bool is_tried(const struct msc_vk *vk, int tile, bool is_integer) {
     bool is_software = vk->properties.deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU;
-    return msc_vk_tile_is_possible(vk, tile) &&
+    return msc_vk_tile_is_possible(vk, tile, is_integer) &&
            (vk->tuning.is_family_u || !is_software || (vk->tuning.tiles >> tile & 1u) != 0);
 }
 
@@ -128,7 +129,7 @@ static enum msc_status tune_shape(struct msc_vulkan_tuned *out, struct job *j) {
                                      .depth = j->shape.depth,
                                      .is_integer = j->shape.is_integer};
     for (int tile = 0; tile < msc_vk_n_tiles(vk); tile++) {
-        if (!is_tried(vk, tile)) {
+        if (!is_tried(vk, tile, j->shape.is_integer)) {
             continue;
         }
         vk->forced_tile = tile;
@@ -147,12 +148,52 @@ static enum msc_status tune_shape(struct msc_vulkan_tuned *out, struct job *j) {
     return MSC_OK;
 }
 
+// Measures the tile that the rule chooses.
+static enum msc_status measure_by_rule(double *seconds, struct job *j) {
+    j->b->vk->forced_tile = msc_vk_choose_by_rule(j->b->vk, &j->shape);
+    enum msc_status status = vk_tune_measure(seconds, j);
+    j->b->vk->forced_tile = -1;
+    return status;
+}
+
+// True if matrix units were fastest for any shape that `mscgym tune` measured.
+static bool was_fastest(const struct msc_vk *vk) {
+    bool was = false;
+    for (int i = 0; i < vk->n_tuned; i++) {
+        was = was || msc_vk_tile(vk, vk->tuned[i].tile)->is_matrix;
+    }
+    return was;
+}
+
+enum msc_status msc_vk_compare_matrix(struct msc_vk_backend *b) {
+    struct job j = {.b = b, .shape = {1024, 1024, 1024, true}};
+    double with = 0.0, without = 0.0;
+    if (!b->vk->has_matrix || getenv("MSC_VULKAN_MATRIX")) {
+        return MSC_OK;
+    }
+    if (b->vk->n_tuned > 0) {
+        b->vk->has_matrix = was_fastest(b->vk);
+        return MSC_OK;
+    }
+    enum msc_status status = init_job(&j);
+    if (status == MSC_OK) {
+        status = measure_by_rule(&with, &j);
+    }
+    b->vk->has_matrix = false;
+    if (status == MSC_OK) {
+        status = measure_by_rule(&without, &j);
+    }
+    finish_job(&j);
+    b->vk->has_matrix = with < without;
+    return status;
+}
+
 // Measures the tiles for as many shapes as can probably be measured in `seconds`.
 static enum msc_status tune_all(struct msc_vk_backend *b, double seconds,
                                 struct msc_vulkan_tuned rows[], int max, int *n) {
     double begin = msc_clock_seconds(), rate = 0.0; // operations per second, over all tiles
                                                     // together
-    int n_units = b->vk->prefers_int ? 2 : 1;
+    int n_units = msc_vk_prefers_int(b->vk) ? 2 : 1;
     for (int i = 0; i < N_SHAPES * n_units && *n < max && *n < MSC_VK_MAX_TUNED; i++) {
         const uint32_t *s = shapes[i / n_units];
         struct job j = {.b = b, .shape = {s[0], s[1], s[2], i % n_units == 1}};

@@ -22,17 +22,18 @@ static char *path_of(const struct msc_vk *vk, struct msc_arena *arena) {
 }
 
 const char *msc_vk_tile_text(char text[40], const struct msc_vk_tile *t) {
-    snprintf(text, 40, "%ux%ux%u by %ux%u", t->rows, t->cols, t->depth, t->row, t->col);
+    snprintf(text, 40, "%ux%ux%u by %ux%u%s", t->rows, t->cols, t->depth, t->row, t->col,
+             t->is_matrix ? " matrix" : "");
     return text;
 }
 
 // ---- Reading ----------------------------------------------------------------------------------
 
-static int find_tile(const struct msc_vk *vk, const char *text) {
+static int find_tile(const struct msc_vk *vk, const char *text, bool is_integer) {
     char name[40];
     for (int i = 0; i < msc_vk_n_tiles(vk); i++) {
         if (strcmp(msc_vk_tile_text(name, msc_vk_tile(vk, i)), text) == 0) {
-            return msc_vk_tile_is_possible(vk, i) ? i : -1;
+            return msc_vk_tile_is_possible(vk, i, is_integer) ? i : -1;
         }
     }
     return -1;
@@ -58,7 +59,7 @@ static bool read_row(struct msc_vk_tuned *out, const struct msc_vk *vk, const cJ
         return false;
     }
     out->shape.is_integer = cJSON_IsTrue(msc_json_get(json, "integer"));
-    out->tile = find_tile(vk, tile->valuestring);
+    out->tile = find_tile(vk, tile->valuestring, out->shape.is_integer);
     return out->tile >= 0;
 }
 

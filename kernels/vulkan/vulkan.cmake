@@ -36,6 +36,7 @@ set(MSC_VULKAN_SOURCES
     vulkan/vk_linear_quant.c
     vulkan/vk_mask.c
     vulkan/vk_matmul.c
+    vulkan/vk_matrix.c
     vulkan/vk_memory.c
     vulkan/vk_movement.c
     vulkan/vk_norm.c

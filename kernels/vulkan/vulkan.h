@@ -41,11 +41,14 @@ int msc_vulkan_first_gpu(void);
 // The number of messages of the validation layer since the backend was opened. They are counted
 // only if MSC_VULKAN_VALIDATE=1 is set in the environment.
 int msc_vulkan_n_messages(const struct msc_backend *b);
+// The size of the products of matrices of bytes that the device's matrix units compute, "16x16x32":
+// rows, columns, depth. "" if shaders use no matrix units.
+void msc_vulkan_matrix(char out[40], const struct msc_backend *b);
 // The tuning result for a product of rows x depth by depth x columns.
 struct msc_vulkan_tuned {
     uint64_t rows, cols, depth;
     bool is_integer;
-    char tile[40]; // "128x64x16 by 8x8"
+    char tile[40]; // "128x64x16 by 8x8", "128x64x16 by 32x32 matrix"
     // 10^9 operations per second with `tile`; a multiplication and an addition count as two.
     double gflops;
     double gflops_by_rule; // the same, with the tile that is chosen without tuning

@@ -73,14 +73,14 @@ static void test_base_str__take(void **state) {
     assert_false(s.failed);
 }
 
-static void expect_double(double value, const char *expected) {
+static void check_double(double value, const char *expected) {
     struct msc_str s = {0};
     msc_str_double(&s, value);
     assert_string_equal(msc_str_text(&s), expected);
     msc_str_finish(&s);
 }
 
-static void expect_float(float value, const char *expected) {
+static void check_float(float value, const char *expected) {
     struct msc_str s = {0};
     msc_str_float(&s, value);
     assert_string_equal(msc_str_text(&s), expected);
@@ -90,39 +90,39 @@ static void expect_float(float value, const char *expected) {
 // Digits as in Python's repr(); ".0" and the switch to exponents follow %g instead.
 static void test_base_str__shortest_double(void **state) {
     (void)state;
-    expect_double(0.1, "0.1");
-    expect_double(1.0 / 3, "0.3333333333333333");
-    expect_double(0.1 + 0.2, "0.30000000000000004");
-    expect_double(1e-5, "1e-05");
-    expect_double(1e22, "1e+22");
-    expect_double(1e23, "1e+23");
-    expect_double(123456789.125, "123456789.125");
-    expect_double(100, "100");
-    expect_double(9007199254740992.0, "9007199254740992");
-    expect_double(0x1p-1074, "5e-324");
-    expect_double(0x0.02e055c9a3f6cp-1022, "2.5e-310");
-    expect_double(DBL_MIN, "2.2250738585072014e-308");
-    expect_double(-DBL_MAX, "-1.7976931348623157e+308");
-    expect_double(0, "0");
-    expect_double(-0.0, "-0");
-    expect_double(INFINITY, "inf");
-    expect_double(-INFINITY, "-inf");
-    expect_double(NAN, "nan");
+    check_double(0.1, "0.1");
+    check_double(1.0 / 3, "0.3333333333333333");
+    check_double(0.1 + 0.2, "0.30000000000000004");
+    check_double(1e-5, "1e-05");
+    check_double(1e22, "1e+22");
+    check_double(1e23, "1e+23");
+    check_double(123456789.125, "123456789.125");
+    check_double(100, "100");
+    check_double(9007199254740992.0, "9007199254740992");
+    check_double(0x1p-1074, "5e-324");
+    check_double(0x0.02e055c9a3f6cp-1022, "2.5e-310");
+    check_double(DBL_MIN, "2.2250738585072014e-308");
+    check_double(-DBL_MAX, "-1.7976931348623157e+308");
+    check_double(0, "0");
+    check_double(-0.0, "-0");
+    check_double(INFINITY, "inf");
+    check_double(-INFINITY, "-inf");
+    check_double(NAN, "nan");
 }
 
 // Digits as in str(numpy.float32(x)).
 static void test_base_str__shortest_float(void **state) {
     (void)state;
-    expect_float(0.1f, "0.1");
-    expect_float(1.0f / 3, "0.33333334");
-    expect_float(16777216.0f, "16777216");
-    expect_float(FLT_MAX, "3.4028235e+38");
-    expect_float(0x1p-149f, "1e-45");
-    expect_float(FLT_MIN, "1.1754944e-38");
-    expect_float(1e-5f, "1e-05");
-    expect_float(-0.0f, "-0");
-    expect_float(-INFINITY, "-inf");
-    expect_float(NAN, "nan");
+    check_float(0.1f, "0.1");
+    check_float(1.0f / 3, "0.33333334");
+    check_float(16777216.0f, "16777216");
+    check_float(FLT_MAX, "3.4028235e+38");
+    check_float(0x1p-149f, "1e-45");
+    check_float(FLT_MIN, "1.1754944e-38");
+    check_float(1e-5f, "1e-05");
+    check_float(-0.0f, "-0");
+    check_float(-INFINITY, "-inf");
+    check_float(NAN, "nan");
 }
 
 // Pseudo-random bit patterns, written as text, read back to the same bits.

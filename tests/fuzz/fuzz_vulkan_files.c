@@ -59,7 +59,7 @@ static void read_tiles(struct msc_vk *vk, const uint8_t *data, size_t n_bytes) {
     }
     for (int i = 0; i < vk->n_tuned; i++) {
         if (vk->tuned[i].tile < 0 || vk->tuned[i].tile >= msc_vk_n_tiles(vk) ||
-            !msc_vk_tile_is_possible(vk, vk->tuned[i].tile)) {
+            !msc_vk_tile_is_possible(vk, vk->tuned[i].tile, vk->tuned[i].shape.is_integer)) {
             fuzz_fail("a tile that the device does not have");
         }
     }

@@ -26,7 +26,7 @@ static void check_form(const char *ending) {
     assert_message("net.");
     snprintf(path, sizeof(path), "%s/net.safetensors", folder);
     assert_int_equal(msc_graph_load(&read, path), MSC_E_UNSUPPORTED);
-    assert_message(".onnx, .json or .msc");
+    assert_message(".onnx, .json, .msc or .gguf");
     assert_int_equal(remove(path), 0);
     assert_int_equal(remove(folder), 0);
     msc_graph_destroy(g);

@@ -5,6 +5,7 @@
 #include "kernels/engine/backends.h"
 #include "kernels/engine/planner.h"
 #include "kernels/vulkan/vulkan.h"
+#include "tests/kernels/vulkan_matrices.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -46,6 +47,7 @@ void cpu__open_device(void) {
         print_message("skipped: %s\n", msc_status_message());
         skip();
     }
+    skip_without_matrices(vulkan);
 }
 
 bool cpu__keeps_denormals(void) {

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "tests/kernels/edits_expected.h"
+#include "tests/kernels/vulkan_matrices.h"
 
 enum { N_CASES = sizeof(cases) / sizeof(cases[0]), MOST = 128, CHANNELS = 16 };
 
@@ -339,6 +340,9 @@ static void run_all(bool allow_int8) {
     struct msc_backend **b = &devices[allow_int8];
     options.allow_int8 = allow_int8;
     assert_ok(msc_backend_open(b, device ? device : "cpu", &options));
+    if (device) {
+        skip_without_matrices(*b);
+    }
     for (size_t i = 0; i < sizeof(joints) / sizeof(joints[0]); i++) {
         run_joint(&joints[i], *b);
     }

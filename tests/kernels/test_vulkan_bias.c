@@ -157,28 +157,36 @@ static void check_shape(const struct bias_shape *s, struct msc_backend *b, const
     bias_case_finish(&bench);
 }
 
-// `dot` is the value of MSC_VULKAN_DOT.
-static void check_device(const char *family, const char *dot) {
+// `dot` is the value of MSC_VULKAN_DOT, `matrix` that of MSC_VULKAN_MATRIX.
+static void check_device(const char *family, const char *dot, const char *matrix) {
     struct msc_backend_options o = MSC_BACKEND_OPTIONS_INIT;
     struct msc_backend *b;
-    char where[40];
+    char where[60];
     skip_without_device();
     setenv("MSC_VULKAN_FAMILY", family, 1);
     setenv("MSC_VULKAN_DOT", dot, 1);
+    setenv("MSC_VULKAN_MATRIX", matrix, 1);
     enum msc_status status = msc_backend_open(&b, "vulkan", &o);
     unsetenv("MSC_VULKAN_FAMILY");
     unsetenv("MSC_VULKAN_DOT");
+    unsetenv("MSC_VULKAN_MATRIX");
     assert_ok(status);
     struct msc_vk *vk = msc_vk_from(b)->vk;
-    snprintf(where, sizeof(where), "family %s, dot %s", family, dot);
+    if (strcmp(matrix, "1") == 0 && !vk->has_matrix) {
+        msc_backend_close(b);
+        skip();
+    }
+    snprintf(where, sizeof(where), "family %s, dot %s, matrix %s", family, dot, matrix);
     dispatch_of_device = vk->api.vkCmdDispatch;
     vk->api.vkCmdDispatch = count_dispatch;
     for (int i = 0; i < BIAS_LONG_SUMS; i++) {
         check_shape(&bias_shapes[i], b, where);
     }
-    assert_int_equal(has_run(vk, MSC_VK_CONV_G_DOT), !vk->tuning.is_family_u && vk->has_dot);
+    bool is_g = !vk->tuning.is_family_u;
+    assert_int_equal(has_run(vk, MSC_VK_CONV_MATRIX), is_g && vk->has_matrix);
+    assert_int_equal(has_run(vk, MSC_VK_CONV_G_DOT), is_g && vk->has_dot && !vk->has_matrix);
     assert_int_equal(has_run(vk, MSC_VK_CONV_G_INT),
-                     !vk->tuning.is_family_u && vk->prefers_int && !vk->has_dot);
+                     is_g && vk->prefers_int && !vk->has_dot && !vk->has_matrix);
     assert_false(has_run(vk, MSC_VK_DIGITS));
     check_shape(&bias_shapes[BIAS_LONG_SUMS], b, where);
     vk->api.vkCmdDispatch = dispatch_of_device;
@@ -188,22 +196,27 @@ static void check_device(const char *family, const char *dot) {
 
 static void test_kernels_vulkan_bias__floats(void **state) {
     (void)state;
-    check_device("g", "0");
+    check_device("g", "0", "0");
 }
 
 static void test_kernels_vulkan_bias__instruction(void **state) {
     (void)state;
-    check_device("g", "1");
+    check_device("g", "1", "0");
 }
 
 static void test_kernels_vulkan_bias__integers(void **state) {
     (void)state;
-    check_device("g", "emulate");
+    check_device("g", "emulate", "0");
+}
+
+static void test_kernels_vulkan_bias__matrices(void **state) {
+    (void)state;
+    check_device("g", "0", "1");
 }
 
 static void test_kernels_vulkan_bias__software(void **state) {
     (void)state;
-    check_device("u", "1");
+    check_device("u", "1", "0");
 }
 
 static void test_kernels_vulkan_bias__cpu(void **state) {
@@ -226,6 +239,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_kernels_vulkan_bias__floats),
         cmocka_unit_test(test_kernels_vulkan_bias__instruction),
         cmocka_unit_test(test_kernels_vulkan_bias__integers),
+        cmocka_unit_test(test_kernels_vulkan_bias__matrices),
         cmocka_unit_test(test_kernels_vulkan_bias__software),
     };
     msc_test_select(argc, argv);

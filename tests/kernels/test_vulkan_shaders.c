@@ -23,7 +23,8 @@ static void test_kernels_vulkan_shaders__valid(void **state) {
     temp_folder_make(folder);
     snprintf(path, sizeof path, "%s/shader.spv", folder);
     for (const struct msc_vk_shader_code *code = msc_vk_shader_codes; code->name; code++) {
-        if (!is_valid(code, 0, path) || !is_valid(code, MSC_VK_ALL_CONTROLS, path)) {
+        if (code->words &&
+            (!is_valid(code, 0, path) || !is_valid(code, MSC_VK_ALL_CONTROLS, path))) {
             print_error("%s is not valid\n", code->name);
             n_bad++;
         }
@@ -110,6 +111,10 @@ static void test_kernels_vulkan_shaders__as_the_table_says(void **state) {
         const struct msc_vk_shader_info *info = msc_vk_shader_info((enum msc_vk_shader)i);
         uint32_t n_bindings = info->n_texels + info->n_buffers;
         struct facts f = read_facts(&msc_vk_shader_codes[i]);
+        if (!msc_vk_shader_codes[i].words) {
+            assert_int_equal(i, MSC_VK_CONV_MATRIX); // glslc may be too old for it
+            continue;
+        }
         if (f.n_constants > (uint32_t)info->n_constants || f.n_bindings > n_bindings + 1 ||
             f.n_bindings < n_bindings || f.push_bytes == 0 || f.push_bytes > info->push_bytes) {
             fail_msg("%s: %u constants, %u bindings, %u bytes of push constants",

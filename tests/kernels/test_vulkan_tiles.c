@@ -15,20 +15,28 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-// Opens a backend as family "u" or "g", with a value for MSC_VULKAN_DOT (NULL: unset).
-static struct msc_backend *open_as(const char *family, const char *dot, const char *folder) {
+// Opens a backend as family "u" or "g", with a value for MSC_VULKAN_DOT (NULL: unset) and one for
+// MSC_VULKAN_MATRIX.
+static struct msc_backend *open_with(const char *family, const char *dot, const char *matrix,
+                                     const char *folder) {
     struct msc_backend_options o = MSC_BACKEND_OPTIONS_INIT;
     struct msc_backend *b;
     o.cache_folder = folder;
     setenv("MSC_VULKAN_FAMILY", family, 1);
+    setenv("MSC_VULKAN_MATRIX", matrix, 1);
     if (dot) {
         setenv("MSC_VULKAN_DOT", dot, 1);
     }
     enum msc_status status = msc_backend_open(&b, "vulkan", &o);
     unsetenv("MSC_VULKAN_FAMILY");
     unsetenv("MSC_VULKAN_DOT");
+    unsetenv("MSC_VULKAN_MATRIX");
     assert_ok(status);
     return b;
+}
+
+static struct msc_backend *open_as(const char *family, const char *dot, const char *folder) {
+    return open_with(family, dot, "0", folder);
 }
 
 static void close_checked(struct msc_backend *b) {
@@ -68,42 +76,45 @@ static void test_kernels_vulkan_tiles__rule(void **state) {
     close_checked(b);
 }
 
-// A product whose sizes no tile divides: 2 of [ROWS, DEPTH] by [DEPTH, COLS].
-enum { ROWS = 150, COLS = 139, COLS_ROUNDED = 140, DEPTH = 37, DEPTH_ROUNDED = 40 };
+// A product whose rows and columns no tile divides: 2 of [ROWS, depth] by [depth, COLS].
+enum { ROWS = 150, COLS = 139, COLS_ROUNDED = 140, DEPTH = 37, MOST_DEPTH = 80 };
 
 struct product {
     struct msc_vk_backend *b;
     struct msc_vk_block *x, *w, *y, *tail;
-    int8_t numbers_x[2 * ROWS * DEPTH], numbers_w[DEPTH_ROUNDED * COLS_ROUNDED];
+    int depth;
+    int8_t numbers_x[2 * ROWS * MOST_DEPTH];
     float expected[2 * ROWS * COLS], result[2 * ROWS * COLS];
 };
 
 // Integers, so that floats give the same results.
 static void fill_product(struct product *p, enum msc_vk_unit unit) {
-    static float floats[2 * ROWS * DEPTH], weights[DEPTH_ROUNDED * COLS_ROUNDED], tail[3 * COLS];
-    static int8_t bytes[DEPTH_ROUNDED * COLS_ROUNDED];
+    static float floats[2 * ROWS * MOST_DEPTH], weights[MOST_DEPTH * COLS_ROUNDED], tail[3 * COLS];
+    static int8_t bytes[MOST_DEPTH * COLS_ROUNDED];
+    size_t n_x = (size_t)(2 * ROWS * p->depth);
     struct msc_rng rng;
     msc_rng_seed(&rng, 4, 0);
-    for (int i = 0; i < 2 * ROWS * DEPTH; i++) {
+    for (size_t i = 0; i < n_x; i++) {
         p->numbers_x[i] = (int8_t)(msc_rng_u64(&rng) % 256);
         floats[i] = p->numbers_x[i];
     }
     memset(p->expected, 0, sizeof(p->expected));
-    for (int k = 0; k < DEPTH; k++) {
+    memset(weights, 0, sizeof(weights));
+    memset(bytes, 0, sizeof(bytes));
+    for (int k = 0; k < p->depth; k++) {
         for (int c = 0; c < COLS; c++) {
             int8_t w = (int8_t)(msc_rng_u64(&rng) % 256);
             weights[k * COLS_ROUNDED + c] = w;
             bytes[(k / 4 * COLS_ROUNDED + c) * 4 + k % 4] = w;
             for (int r = 0; r < 2 * ROWS; r++) {
-                p->expected[r * COLS + c] += (float)(p->numbers_x[r * DEPTH + k] * w);
+                p->expected[r * COLS + c] += (float)(p->numbers_x[r * p->depth + k] * w);
             }
         }
     }
     struct msc_vk *vk = p->b->vk;
     bool is_int = unit == MSC_VK_UNIT_INT;
-    assert_ok(unit == MSC_VK_UNIT_FLOATS
-                  ? msc_vk_upload_new(vk, &p->x, floats, sizeof(floats))
-                  : msc_vk_upload_new(vk, &p->x, p->numbers_x, sizeof(p->numbers_x)));
+    assert_ok(unit == MSC_VK_UNIT_FLOATS ? msc_vk_upload_new(vk, &p->x, floats, n_x * sizeof(float))
+                                         : msc_vk_upload_new(vk, &p->x, p->numbers_x, n_x));
     assert_ok(is_int ? msc_vk_upload_new(vk, &p->w, bytes, sizeof(bytes))
                      : msc_vk_upload_new(vk, &p->w, weights, sizeof(weights)));
     assert_ok(msc_vk_upload_new(vk, &p->tail, tail, sizeof(tail)));
@@ -114,10 +125,10 @@ static void check_tile(struct product *p, enum msc_vk_unit unit, int tile) {
     struct msc_vk_gemm_desc desc = {.n_z = 2,
                                     .n_rows = ROWS,
                                     .n_cols = COLS,
-                                    .depth = DEPTH,
-                                    .x_row = DEPTH,
+                                    .depth = p->depth,
+                                    .x_row = p->depth,
                                     .y_row = COLS,
-                                    .x_step = ROWS * DEPTH,
+                                    .x_step = (int64_t)ROWS * p->depth,
                                     // With w_step 0 both products use the same w.
                                     .y_step = ROWS * COLS};
     struct msc_vk_gemm_call call = {
@@ -134,33 +145,58 @@ static void check_tile(struct product *p, enum msc_vk_unit unit, int tile) {
     p->b->vk->forced_tile = -1;
 }
 
-// Every tile that the device can run gives the same result in every unit.
-static void check_family(const char *family, const char *dot) {
+// Every tile that the device can run gives the same result in every unit. With matrix units, checks
+// only the tiles for them.
+static void check_family(struct msc_backend *b, int depth) {
     static struct product p;
-    struct msc_backend *b = open_as(family, dot, NULL);
     p.b = msc_vk_from(b);
+    p.depth = depth;
     msc_vk_lock(p.b->vk);
     for (int unit = 0; unit < MSC_VK_UNIT_COUNT; unit++) {
-        if (family[0] == 'u' && unit != MSC_VK_UNIT_FLOATS) {
+        if (p.b->vk->tuning.is_family_u && unit != MSC_VK_UNIT_FLOATS) {
             break;
         }
         fill_product(&p, (enum msc_vk_unit)unit);
         for (int tile = 0; tile < msc_vk_n_tiles(p.b->vk); tile++) {
-            if (msc_vk_tile_is_possible(p.b->vk, tile)) {
+            if (msc_vk_tile_is_possible(p.b->vk, tile, unit == MSC_VK_UNIT_INT) &&
+                msc_vk_tile(p.b->vk, tile)->is_matrix == p.b->vk->has_matrix) {
                 check_tile(&p, (enum msc_vk_unit)unit, tile);
             }
         }
         msc_vk_give((struct msc_vk_block *[]){p.x, p.w, p.y, p.tail}, p.b, 4);
     }
     msc_vk_unlock(p.b->vk);
-    close_checked(b);
 }
 
 static void test_kernels_vulkan_tiles__results(void **state) {
     (void)state;
     skip_without_device();
-    check_family("u", NULL);
-    check_family("g", "1");
+    struct msc_backend *b = open_as("u", NULL, NULL);
+    check_family(b, DEPTH);
+    close_checked(b);
+    b = open_as("g", "1", NULL);
+    check_family(b, DEPTH);
+    close_checked(b);
+}
+
+// Matrix units give the same results, whether 16 channels are read at a time (their number is a
+// multiple of 16) or four. By rule, only products of bytes use them.
+static void test_kernels_vulkan_tiles__matrices(void **state) {
+    const struct msc_vk_shape bytes = {4096, 4096, 1024, true}, floats = {4096, 4096, 1024, false};
+    (void)state;
+    skip_without_device();
+    struct msc_backend *b = open_with("g", "0", "1", NULL);
+    struct msc_vk *vk = msc_vk_from(b)->vk;
+    if (!vk->has_matrix) {
+        msc_backend_close(b);
+        print_message("skipped: no matrix units\n");
+        skip();
+    }
+    assert_true(msc_vk_tile(vk, msc_vk_choose_by_rule(vk, &bytes))->is_matrix);
+    assert_false(msc_vk_tile(vk, msc_vk_choose_by_rule(vk, &floats))->is_matrix);
+    check_family(b, DEPTH);
+    check_family(b, MOST_DEPTH);
+    close_checked(b);
 }
 
 static void write_file(const char *path, const char *text) {
@@ -283,6 +319,7 @@ int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_kernels_vulkan_tiles__rule),
         cmocka_unit_test(test_kernels_vulkan_tiles__results),
+        cmocka_unit_test(test_kernels_vulkan_tiles__matrices),
         cmocka_unit_test(test_kernels_vulkan_tiles__tuned),
         cmocka_unit_test(test_kernels_vulkan_tiles__needs_a_folder),
         cmocka_unit_test(test_kernels_vulkan_tiles__dot),

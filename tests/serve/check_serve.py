@@ -194,6 +194,9 @@ def check_submissions(mscgym, folder):
         refused(400, outside, sent(config(model="../job.json")))
         refused(400, outside, sent(config(passes=[{"rules": "/etc/passwd"}])))
         refused(400, outside, sent(config(log_file="/tmp/mscgym-log")))
+        weights = config()
+        weights["quantize"]["gym"][0]["env"]["imatrix"] = "/etc/passwd"
+        refused(400, outside, sent(weights))
         refused(400, outside, sent(toy(4, record="../job.json")))
         refused(400, outside, sent(toy(4, record=f"{root}/r.jsonl")))
         refused(400, outside, sent(toy(4, env={"type": "table", "file": "/etc/passwd"})))

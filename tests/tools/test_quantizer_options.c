@@ -150,7 +150,7 @@ static void test_tools_quantizer_options__bad_options(void **state) {
         {"{\"target\":\"openvino\",\"choices\":[{\"bits\":8,\"group_size\":32}]}",
          "remove env.choices[0] (\"8 g32\")"},
         {"{\"choices\":[{\"type\":\"float8\"}]}",
-         "unknown type \"float8\": expected float16 or bfloat16"},
+         "unknown type \"float8\": expected float16, bfloat16, q4_0, "},
         {"{\"choices\":[{\"type\":\"float16\",\"bits\":8}]}", "bits is 8, but float16 has 16"},
         {"{\"choices\":[{\"type\":\"bfloat16\",\"scale\":2}]}",
          "a choice of type bfloat16 allows no other key than bits"},

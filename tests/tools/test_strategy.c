@@ -260,8 +260,13 @@ static void test_tools_strategy__damaged_json(void **state) {
               "\"scales\":[1],\"zero_points\":[0]"),
          "group_axes is 2"},
         {EDIT("\"type\":\"float8\""),
-         "edits[0]: unknown type \"float8\": expected float16, bfloat16 or "
-         "dynamic"},
+         "edits[0]: unknown type \"float8\": expected float16, bfloat16, "
+         "dynamic or a block type of GGUF, such as q4_k"},
+        {EDIT("\"type\":\"q4_0\",\"axis\":1"), "\"blocks\" is missing"},
+        {EDIT("\"type\":\"q4_0\",\"axis\":2,\"blocks\":\"AAAA\""), "axis is 2, expected 0 or 1"},
+        {EDIT("\"type\":\"q4_0\",\"axis\":1,\"blocks\":\"A\""), "edits[0]: blocks"},
+        {EDIT("\"type\":\"q4_0\",\"axis\":1,\"blocks\":\"AAAA\",\"bits\":4"), "bits"},
+        {EDIT("\"type\":\"float16\",\"blocks\":\"AAAA\""), "blocks is not allowed"},
         {EDIT("\"type\":\"float16\",\"axis\":-1"), "axis is not allowed with type float16"},
         {EDIT("\"type\":\"dynamic\",\"bits\":8"), "bits is not allowed with type dynamic"},
         {EDIT("\"bit\":4,\"low\":0,\"high\":15,\"axis\":-1,\"scales\":[1],\"zero_points\":[0]"),

@@ -26,6 +26,15 @@ layout(constant_id = 10) const bool HAS_Y_QUADS = false;
 #include "conv.glsl"
 #include "conv_items.glsl"
 
+const uint LANES = TILE_ROWS / ROWS * (TILE_COLS / COLS);
+const uint X_ITEMS = DEPTH * PER_STEP / 4u; // per row
+const uint X_LOADS = (TILE_ROWS * X_ITEMS + LANES - 1u) / LANES;
+const uint W_LOADS = (DEPTH * TILE_COLS / 4u + LANES - 1u) / LANES;
+const uint X_ROW = TILE_ROWS / 4u + 1u; // + 1: writes then use different banks of shared memory
+const uint W_ROW = TILE_COLS / 4u;
+shared QUAD x_tile[DEPTH * X_ROW];
+shared QUAD w_tile[DEPTH * W_ROW];
+
 void main() {
     uint lane = gl_LocalInvocationID.x;
     uint z = first_z + gl_WorkGroupID.z % n_z;
@@ -119,11 +128,7 @@ void main() {
             uint col = min(col0 + 4 * (my_col + c * col_lanes) + k, n_cols - 1);
             End end = end_of(z * tail_step + col);
 #if defined(INTEGER)
-            // These are sums of q * w; subtracting zero * (sum of weights) gives sums of (q - zero)
-            // * w. Intermediate results may wrap around, because the final result fits an int.
-            int zero = int(word(QUANT_ROW + 1)) - (word(QUANT_ROW) != 0 ? 0 : 128);
-            int more = end.integer_bias -
-                       zero * integer_tail[begin_of(3) + 2 * n_channels + z * tail_step + col];
+            int more = integer_more(z * tail_step + col);
 #endif
             [[unroll]] for (uint r = 0; r < ROWS; r++) {
                 uint i = r * (COLS / 4u) + c;

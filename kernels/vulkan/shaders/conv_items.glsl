@@ -1,6 +1,6 @@
-// Defines what differs between the compile-time variants of conv_g.comp: the buffers, the tiles,
-// how x is read and y written, and the types of sums and items. An item is four channels of a row
-// of x, or four columns of one step (conv_g.comp) of w.
+// Defines what differs between the compile-time variants of conv_g.comp and conv_matrix.comp: the
+// buffers, how x is read and y written, and the types of sums and items. An item is four channels
+// of a row of x, or four columns of one step (conv_g.comp) of w. Needs HAS_X_QUADS and HAS_Y_QUADS.
 #if defined(BYTES) || defined(INTEGER)
 #include "bytes.glsl"
 layout(binding = 0) readonly buffer X { uint xs[]; };
@@ -24,15 +24,6 @@ layout(binding = 1) readonly buffer W { vec4 w_quads[]; };
 #define SUMS vec4
 #define MULTIPLY(sums, a, b) sums = fma(vec4(a), b, sums)
 #endif
-
-const uint LANES = TILE_ROWS / ROWS * (TILE_COLS / COLS);
-const uint X_ITEMS = DEPTH * PER_STEP / 4u; // per row
-const uint X_LOADS = (TILE_ROWS * X_ITEMS + LANES - 1u) / LANES;
-const uint W_LOADS = (DEPTH * TILE_COLS / 4u + LANES - 1u) / LANES;
-const uint X_ROW = TILE_ROWS / 4u + 1u; // + 1: writes then use different banks of shared memory
-const uint W_ROW = TILE_COLS / 4u;
-shared QUAD x_tile[DEPTH * X_ROW];
-shared QUAD w_tile[DEPTH * W_ROW];
 
 // Reads channels c … c + 3 of an input row; zero outside of the image.
 X_ITEM load(uint z, int from, int c) {
@@ -89,3 +80,25 @@ void write(bool is_form, Form form, uint at, uint col, vec4 value) {
         }
     }
 }
+
+// Writes the quantised variants (forms) of columns col … col + 3 of a row, then the values
+// themselves.
+void write_all(uint at, uint col, vec4 value) {
+    for (uint f = 0; f < n_forms(); f++) {
+        write(true, form_of(f), at, col, value);
+    }
+    if ((flags & HAS_Y) != 0) {
+        write(false, Form(0, 0, 0.0, 0.0, 0.0, 0), at, col, value);
+    }
+}
+
+#if defined(INTEGER)
+// What is added to a channel's sums of q * w: its bias, and -zero * (sum of weights), which makes
+// them sums of (q - zero) * w. Intermediate results may wrap around, because the final result fits
+// an int.
+int integer_more(uint channel) {
+    int zero = int(word(QUANT_ROW + 1)) - (word(QUANT_ROW) != 0 ? 0 : 128);
+    return end_of(channel).integer_bias -
+           zero * integer_tail[begin_of(3) + 2 * n_channels + channel];
+}
+#endif
