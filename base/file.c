@@ -195,6 +195,19 @@ void msc_file_sync_folder(const char *path) {
     msc_arena_finish(&arena);
 }
 
+enum msc_status msc_file_sync(const char *path) {
+    int descriptor = open(path, O_RDONLY | O_CLOEXEC);
+    int error = descriptor < 0 || fsync(descriptor) != 0 ? errno : 0;
+    if (descriptor >= 0) {
+        close(descriptor);
+    }
+    if (error != 0 && error != EINVAL) { // some file systems cannot sync
+        return msc_file__fail("sync", path, error);
+    }
+    msc_file_sync_folder(path);
+    return MSC_OK;
+}
+
 static enum msc_status make_folder(const char *path) {
     if (mkdir(path, 0777) == 0) {
         msc_file_sync_folder(path);

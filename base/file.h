@@ -58,11 +58,13 @@ void msc_file_writer_abort(struct msc_file_writer *w);
 // system cannot sync folders.
 void msc_file_sync_folder(const char *path);
 
+// Syncs the contents of a file that another program wrote, and its folder.
+enum msc_status msc_file_sync(const char *path);
 bool msc_file_exists(const char *path);
 enum msc_status msc_file_make_folders(const char *path); // like mkdir -p; also syncs the folders
 enum msc_status msc_file_remove(const char *path);       // not an error if absent
-// Removes the folder `name` of the folder `parent` (a descriptor or AT_FDCWD) and everything in it, as
-// far as possible. Does not follow links.
+// Removes the folder `name` of the folder `parent` (a descriptor or AT_FDCWD) and everything in
+// it, as far as possible. Does not follow links.
 void msc_file_remove_tree(int parent, const char *name);
 // The bytes on the disk of everything in a folder, without following links; 0: no such folder.
 uint64_t msc_file_tree_bytes(const char *path);

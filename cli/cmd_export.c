@@ -92,7 +92,7 @@ static const struct msc_cli_option options[] = {
      .argument = "FILE",
      .type = MSC_CLI_TEXT,
      .values = MSC_CLI_FILES,
-     .help = "ONNX file to write, or for a model in GGUF also a GGUF file",
+     .help = "ONNX file to write, .tflite for LiteRT, or .gguf for a model in GGUF",
      .offset = EXPORT(output)},
     {.name = "tensor-types",
      .argument = "FILE",
@@ -471,7 +471,7 @@ static int cmd_export(const struct msc_cli_call *call, void *payload) {
 
 const struct msc_cli_command msc_cmd_export = {
     .name = "export",
-    .summary = "writes the compressed model as ONNX or GGUF, or trials for other programs",
+    .summary = "writes the compressed model, or trials for other programs",
     .usage = "RECORD -o FILE [options]\nRECORD --tensor-types FILE [options]\n--model FILE "
              "--strategy FILE -o FILE [options]\nRECORD "
              "--optuna FILE | --tensorboard DIR",

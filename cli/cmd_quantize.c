@@ -6,6 +6,7 @@
 #include "base/shown.h"
 #include "base/str.h"
 #include "base/table.h"
+#include "model/export.h"
 #include "pipeline/quick/quick.h"
 #include "results/report_runtime.h"
 #include "results/report_sameness.h"
@@ -46,7 +47,7 @@ static const struct msc_cli_option options[] = {
      .argument = "FILE",
      .type = MSC_CLI_TEXT,
      .values = MSC_CLI_FILES,
-     .help = "ONNX file to write",
+     .help = "ONNX file to write, or .tflite for LiteRT",
      .offset = QUANTIZE(output)},
     {.name = "save-strategy",
      .argument = "FILE",
@@ -74,7 +75,7 @@ static const struct msc_cli_option options[] = {
      .argument = "NAME",
      .type = MSC_CLI_TEXT,
      .names = "onnxruntime|onnxruntime_avx2|onnxruntime_nbits|openvino|tensorrt|tflite|generic",
-     .help = "runtime that will run the model (default: onnxruntime)",
+     .help = "runtime that will run the model (default: onnxruntime, or tflite if FILE ends so)",
      .offset = QUANTIZE(target)},
     {.name = "effort",
      .argument = "LEVEL",
@@ -368,18 +369,19 @@ static enum msc_status check_values(const struct quantize_values *v) {
                ? MSC_OK
                : MSC_FAIL(MSC_E_INVALID, "quantize: --%s is missing: %s",
                           v->inputs ? "output" : "inputs",
-                          v->inputs ? "the ONNX file to write" : "samples to calibrate with");
+                          v->inputs ? "the file to write" : "samples to calibrate with");
 }
 
 static enum msc_status quantize_model(cJSON **report, const struct msc_cli_call *call,
                                       const struct quantize_values *v) {
     struct msc_worker worker = {0};
+    const char *runtime = v->output && msc_export_is_tflite(v->output) ? "tflite" : NULL;
     struct msc_quick_options o = {.model = v->model,
                                   .inputs = v->inputs,
                                   .labels = v->labels,
                                   .output = v->output,
                                   .save_strategy = v->save_strategy,
-                                  .target = v->target,
+                                  .target = v->target ? v->target : runtime,
                                   .sites = v->sites,
                                   .effort = v->effort,
                                   .n_float = v->n_float,

@@ -7,6 +7,7 @@
 #include "model/output.h"
 #include "report/document.h"
 #include "report/figures.h"
+#include "report/layers.h"
 #include "report/page.h"
 
 #include <string.h>
@@ -16,6 +17,7 @@ struct report_values {
     struct msc_cli_list records;
     const char *output;
     const char *figures;
+    bool layers, allow_plugins;
     bool serve;
     int64_t port;
 };
@@ -43,6 +45,16 @@ static const struct msc_cli_option options[] = {
      .values = MSC_CLI_FOLDERS,
      .help = "also write the charts as SVG files into this folder",
      .offset = REPORT(figures)},
+    {.name = "layers",
+     .type = MSC_CLI_FLAG,
+     .help = "also run the delivered plan: error, time, bytes and weights of each layer",
+     .details = "Loads the model and the samples that the record names.",
+     .offset = REPORT(layers)},
+    {.name = "allow-plugins",
+     .type = MSC_CLI_FLAG,
+     .help = "trust records: libraries and programs that they name may run",
+     .needs = "layers",
+     .offset = REPORT(allow_plugins)},
     {.name = "serve",
      .type = MSC_CLI_FLAG,
      .help = "serve the page to browsers on this machine until Ctrl-C, always up to date",
@@ -109,10 +121,19 @@ static enum msc_status claim_page(struct msc_file_set *files, const struct repor
     return msc_output_claim(files, MSC_OUTPUT_PAGE, "the page", path);
 }
 
+static enum msc_status make_document(cJSON **out, const struct msc_cli_call *call,
+                                     const struct report_values *v) {
+    const struct msc_layers_options layers = {.allow_plugins = v->allow_plugins,
+                                              .log = &call->console->log};
+    const struct msc_document_options o = {.paths = v->records.items,
+                                           .n = v->records.n,
+                                           .layers = v->layers ? &layers : NULL,
+                                           .log = &call->console->log};
+    return msc_document_create(out, &o);
+}
+
 static enum msc_status write_report(const struct msc_cli_call *call,
                                     const struct report_values *v) {
-    const struct msc_document_options o = {
-        .paths = v->records.items, .n = v->records.n, .log = &call->console->log};
     const char *path = v->output ? v->output : name_output(call->arena, v->records.items[0]);
     struct msc_str page = {0};
     struct msc_file_set files = {0};
@@ -121,7 +142,7 @@ static enum msc_status write_report(const struct msc_cli_call *call,
     enum msc_status status = MSC_OK;
     MSC_TRY(MSC_ALLOCATED(path));
     MSC_TRY_OUT(claim_page(&files, v, path));
-    MSC_TRY_OUT(msc_document_create(&document, &o));
+    MSC_TRY_OUT(make_document(&document, call, v));
     MSC_TRY_OUT(msc_page_write(&page, document, &(struct msc_page_options){0}));
     if (v->figures) {
         MSC_TRY_OUT(msc_figures_draw(&figures, document));
@@ -140,10 +161,8 @@ out:
 
 static enum msc_status print_document(const struct msc_cli_call *call,
                                       const struct report_values *v) {
-    const struct msc_document_options o = {
-        .paths = v->records.items, .n = v->records.n, .log = &call->console->log};
     cJSON *document = NULL;
-    MSC_TRY(msc_document_create(&document, &o));
+    MSC_TRY(make_document(&document, call, v));
     enum msc_status status = msc_cli_print_json(document);
     cJSON_Delete(document);
     return status;
@@ -151,6 +170,9 @@ static enum msc_status print_document(const struct msc_cli_call *call,
 
 static enum msc_status check_report(const struct report_values *v) {
     bool writes = !v->serve && !v->common.json;
+    if (v->layers && v->serve) {
+        return MSC_FAIL(MSC_E_INVALID, "report: --layers cannot be used with --serve");
+    }
     return writes || (!v->output && !v->figures)
                ? MSC_OK
                : MSC_FAIL(MSC_E_INVALID, "report: %s cannot be used with %s",
@@ -179,7 +201,7 @@ const struct msc_cli_command msc_cmd_report = {
                    "Its address holds a token; requests without it are refused.",
     .examples = "  mscgym report msc_workspace/digits.jsonl\n"
                 "  mscgym report a.jsonl b.jsonl -o compared.html\n"
-                "  mscgym report msc_workspace/digits.jsonl --figures pictures\n"
+                "  mscgym report msc_workspace/digits.jsonl --layers --figures pictures\n"
                 "  mscgym report msc_workspace --serve\n",
     .options = options,
     .values_size = sizeof(struct report_values),

@@ -202,6 +202,7 @@ static enum msc_status serve(const struct msc_cli_call *call, const struct serve
     }
     if (status == MSC_OK) {
         msc_log(&call->console->log, MSC_LOG_INFO, "stopping; the jobs continue at the next start");
+        msc_jobs_begin_stop(jobs); // before requests in progress end, which may take long
         msc_service_stop(service);
         msc_jobs_stop(jobs, must_end_now);
     } else {

@@ -23,7 +23,6 @@ struct track_values {
 };
 
 #define TRACK(member) offsetof(struct track_values, member)
-#define DEFAULT_SAMPLES 16
 
 static const struct msc_cli_option options[] = {
     {.name = "MODEL",
@@ -175,24 +174,14 @@ static const struct msc_config *find_config(const struct msc_subject subjects[2]
     return NULL;
 }
 
-// Samples run one by one, which every model allows; sequences run as a whole.
 static enum msc_status choose_dataset(struct msc_config_dataset *out, const struct track_values *v,
                                       const struct msc_config *config) {
-    static const struct msc_dataset_options init = MSC_DATASET_OPTIONS_INIT;
-    *out = (struct msc_config_dataset){.options = init};
     if (!v->inputs && !config) {
         return MSC_FAIL(MSC_E_INVALID, "track: --inputs is missing: --inputs SAMPLES.npz");
     }
-    out->options.inputs = v->inputs;
-    if (!v->inputs) {
-        *out = config->dataset;
-        out->validation_fraction = 0;
-        out->validation_inputs = NULL;
-        out->options.labels = NULL;
-    }
-    if (out->n_states == 0) {
-        out->options.batch = 1;
-        out->options.samples = DEFAULT_SAMPLES;
+    *out = msc_subject_dataset(v->inputs ? NULL : config);
+    if (v->inputs) {
+        out->options.inputs = v->inputs;
     }
     if (v->samples >= 0) {
         out->options.samples = v->samples;

@@ -63,6 +63,7 @@ set(public_headers
     model/operators.h
     model/pieces.h
     model/program_id.h
+    model/resident.h
     model/strategies.h
     model/track.h
     pipeline/processor.h

@@ -62,10 +62,24 @@ static const struct msc_weight_spec *find_weight(const struct msc_joint_spec *sp
     return NULL;
 }
 
+// Kernels and targets find the channels of a weight by its layout. A weight that has none, as in a
+// text written by hand, gets that of its role.
+static void name_axes(struct deal *d, const struct msc_op_role *role, int32_t weight) {
+    static const char name[] = "weight";
+    struct msc_tensor *t = &d->g->tensors[weight]->tensor;
+    if (t->layout[0] == '\0' && (size_t)role->length == strlen(name) &&
+        strncmp(role->name, name, strlen(name)) == 0) {
+        const char *layout = msc_graph__role_layout(d->spec->op, d->joint->joint.attrs,
+                                                    d->joint->joint.n_attrs, name, strlen(name));
+        t->layout = strlen(layout) == (size_t)t->n_dims ? layout : t->layout;
+    }
+}
+
 static enum msc_status deal_weight(struct deal *d, int position, const struct msc_op_role *role,
                                    const struct msc_weight_spec *weight) {
     MSC_TRY(check_operand(d, weight->tensor, true, weight->role));
     d->joint->operands[position] = weight->tensor;
+    name_axes(d, role, weight->tensor);
     char *copy = msc_arena_strndup(&d->g->arena, role->name, (size_t)role->length);
     MSC_TRY(MSC_ALLOCATED(copy));
     d->joint->weights[d->n_weights++].role = copy;
@@ -197,7 +211,11 @@ const char *msc_graph__role_layout(enum msc_op op, const struct msc_attr attrs[]
     if (length == 6 && strncmp(role, "weight", 6) == 0) {
         const struct msc_attr *attr = msc_graph__find_attr(attrs, n, key, strlen(key));
         const struct msc_op_attr *row = msc_op_attr_find(op, key);
-        return attr != NULL && attr->value[0] != '\0' ? attr->value : row != NULL ? row->value : "";
+        bool is_linear = op == MSC_OP_LINEAR || op == MSC_OP_LINEAR_BIAS;
+        return attr != NULL && attr->value[0] != '\0' ? attr->value
+               : row != NULL                          ? row->value
+               : is_linear                            ? "OI"
+                                                      : "";
     }
     return strncmp(role, "indices", 7) == 0 ? "" : "O";
 }

@@ -1,5 +1,6 @@
 #include "graph/packing.h"
 
+#include <math.h>
 #include <stdbool.h>
 
 // Approximate size in the file of the nodes that unpack a weight with a name of 20 characters. The
@@ -34,4 +35,23 @@ int32_t msc_packed_bits(int64_t n, int32_t bits) {
 
 int64_t msc_packed_bytes(int64_t n, int32_t bits) {
     return msc_packed_bits(n, bits) < type_bits(bits) ? parts_bytes(n, bits) : type_bytes(n, bits);
+}
+
+// Zero points have the integers' type. Weights in groups are converted to floats when they are
+// loaded; their zero points, if any, take 4 bytes. Without a target, zero points take 4 bytes if
+// any of them may differ from 0.
+double msc_packed_weight_bytes(const struct msc_target *target, int64_t n,
+                               const struct msc_quant *quant) {
+    bool is_symmetric = quant->low < 0;
+    if (quant->type != MSC_DTYPE_NONE) {
+        return (double)n * (double)msc_dtype_bytes(quant->type);
+    }
+    if (quant->blocks) {
+        return (double)n / quant->blocks->n * quant->blocks->n_bytes;
+    }
+    if (!target) {
+        return ceil((double)n * quant->bits / 8) + (double)quant->n * (is_symmetric ? 4 : 8);
+    }
+    int32_t zero_point = quant->group_size == 0 ? quant->bits <= 8 ? 1 : 2 : is_symmetric ? 0 : 4;
+    return (double)msc_packed_bytes(n, quant->bits) + (4.0 + zero_point) * quant->n;
 }

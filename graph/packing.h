@@ -9,6 +9,9 @@
 #ifndef MSC_GRAPH_PACKING_H
 #define MSC_GRAPH_PACKING_H
 
+#include "graph/quant.h"
+#include "graph/target.h"
+
 #include <stdint.h>
 
 // A weight has n integers of `bits` bits (2 to 16) and is exported for a target that requantises.
@@ -16,5 +19,9 @@
 int32_t msc_packed_bits(int64_t n, int32_t bits);
 // Returns the number of bytes that all n integers of such a weight take in the file.
 int64_t msc_packed_bytes(int64_t n, int32_t bits);
+// Returns the number of bytes that a quantised weight of n elements takes, with its scales and zero
+// points. `target` NULL: packed integers, without the nodes that unpack them.
+double msc_packed_weight_bytes(const struct msc_target *target, int64_t n,
+                               const struct msc_quant *quant);
 
 #endif

@@ -88,6 +88,8 @@ static const struct msc_target targets[] = {
      .takes = "8 bits and symmetric weights",
      .rounds_biases = true,
      .pairs_moves = true,
+     .resizes_integers = true,
+     .fixes_scales = true,
      .requantises = true},
     // No specific runtime: exports exactly what a search chooses.
     {.name = "generic",
@@ -154,6 +156,15 @@ bool msc_target_takes_dynamic(const struct msc_target *t, enum msc_op op) {
     return dynamics[op][t != NULL ? t->column : COLUMN_ONNXRUNTIME];
 }
 
+bool msc_target_fixed_scale(const struct msc_target *t, enum msc_op op, float *scale,
+                            int32_t *zero_point) {
+    // TensorFlow Lite's 8-bit specification: [0, 1) and [-1, 1) in steps of a power of two.
+    bool is_share = op == MSC_OP_SIGMOID || op == MSC_OP_SOFTMAX;
+    *scale = is_share ? 1.0f / 256 : 1.0f / 128;
+    *zero_point = is_share ? INT8_MIN : 0;
+    return t->fixes_scales && (is_share || op == MSC_OP_TANH);
+}
+
 const struct msc_target *msc_target_at(size_t i) {
     return i < N_TARGETS ? &targets[i] : NULL;
 }
@@ -197,9 +208,11 @@ static bool has_constant(const struct msc_graph *g, const struct msc_joint *j) {
     return false;
 }
 
-static bool is_nearest(const struct msc_joint *j) {
+static bool resizes_integers(const struct msc_target *t, const struct msc_joint *j) {
     const char *method = msc_joint_attr(j, "method");
-    return method != NULL && strncmp(method, "nearest", strlen("nearest")) == 0;
+    bool is_linear = method != NULL && strcmp(method, "linear") == 0;
+    return method != NULL && (strncmp(method, "nearest", strlen("nearest")) == 0 ||
+                              (is_linear && t->resizes_integers));
 }
 
 enum { IMAGE_DIMS = 4 };
@@ -267,8 +280,6 @@ static bool has_form(const struct msc_graph *g, const struct msc_joint *j) {
         return reads_images(g, j);
     case MSC_OP_MEAN:
         return reads_images(g, j) && is_over_image(j);
-    case MSC_OP_PAD:
-        return pads_bytes(j);
     case MSC_OP_MAXIMUM:
     case MSC_OP_MINIMUM:
         return is_constant_limit(g, j);
@@ -353,8 +364,10 @@ static enum msc_target_role row_of(const struct msc_target *t, const struct msc_
         return role_of_sum(t, g, j);
     case MSC_OP_CONCAT:
         return has_constant(g, j) ? MSC_TARGET_FLOAT : in_table(t, j);
+    case MSC_OP_PAD:
+        return pads_bytes(j) ? in_table(t, j) : MSC_TARGET_FLOAT;
     case MSC_OP_RESIZE:
-        return is_nearest(j) ? in_table(t, j) : MSC_TARGET_FLOAT;
+        return resizes_integers(t, j) ? in_table(t, j) : MSC_TARGET_FLOAT;
     default:
         return in_table(t, j);
     }

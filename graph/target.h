@@ -70,6 +70,10 @@ struct msc_target {
     // Exports dequantise a tensor before it is moved and quantise it after the move; if false, the
     // integers are moved.
     bool pairs_moves;
+    // Linear resizes of integers keep the scale of their input; else linear resizes are FLOAT.
+    bool resizes_integers;
+    // Some kernels write their results with a scale of their own (msc_target_fixed_scale).
+    bool fixes_scales;
     bool requantises; // has roles in targets.def; every requantised tensor may be a site
     int32_t column;   // column in graph/targets.def
 };
@@ -92,7 +96,7 @@ const struct msc_target *msc_target_at(size_t i);
 // joints are FLOAT for every target:
 //   - a sum or product with a constant, except with a scalar if the target has `has_forms`
 //   - a concatenation with a constant
-//   - a resize by any method but nearest
+//   - a resize by another method than nearest and, if the target `resizes_integers`, linear
 enum msc_target_role msc_target_role(const struct msc_target *t, const struct msc_graph *g,
                                      const struct msc_joint *j);
 // A target's answer to a question about the meaning of an operator; `t` NULL: the answer of ONNX's
@@ -102,6 +106,10 @@ enum msc_target_meaning msc_target_meaning(const struct msc_target *t,
 // True if the target quantises the activation of this operator dynamically (graph/quant.h); `t`
 // NULL: if ONNX Runtime does.
 bool msc_target_takes_dynamic(const struct msc_target *t, enum msc_op op);
+// The scale and zero point, as int8, with which the target's kernel of this operator always writes
+// its results; false if it takes any scale.
+bool msc_target_fixed_scale(const struct msc_target *t, enum msc_op op, float *scale,
+                            int32_t *zero_point);
 // True if joints with this role compute in integer arithmetic.
 static inline bool msc_target_is_integer(enum msc_target_role role) {
     return role == MSC_TARGET_INTEGER || role == MSC_TARGET_READS;

@@ -1,9 +1,11 @@
 #include "model/export.h"
 
 #include "base/alloc.h"
+#include "base/file.h"
 #include "base/json.h"
 #include "env/env.h"
 #include "graph/onnx/onnx.h"
+#include "graph/tflite/tflite.h"
 #include "model/program_id.h"
 #include "records/record_query.h"
 #include "tools/bias_edits.h"
@@ -69,11 +71,29 @@ enum msc_status msc_export_model(const struct msc_graph *graph, const struct msc
         .metadata = (const char *const(*)[2])metadata,
         .n_metadata = n,
     };
-    status = msc_onnx_save(graph, path, &options);
+    status = msc_export_is_tflite(path) ? msc_tflite_save(graph, path, &options)
+                                        : msc_onnx_save(graph, path, &options);
 out:
     msc_bias_edits_destroy(bias_edits);
     msc_free(edits);
     msc_sites_finish(&sites);
     msc_graph_destroy(pruned);
     return status;
+}
+
+bool msc_export_is_tflite(const char *path) {
+    return msc_path_ends_in(path, MSC_TFLITE_SUFFIX);
+}
+
+enum msc_status msc_export_check(const struct msc_graph *graph, const char *path,
+                                 const char *target) {
+    if (!msc_export_is_tflite(path)) {
+        return MSC_OK;
+    }
+    if (target && msc_target_find(target) != msc_target_find("tflite")) {
+        return MSC_FAIL(MSC_E_INVALID,
+                        "%s: a .tflite file needs the target tflite, but the target is %s", path,
+                        target);
+    }
+    return msc_tflite_check(graph, path);
 }

@@ -19,6 +19,7 @@
 MSC_PUBLIC_BEGIN
 
 struct msc_operators;
+struct msc_step_timer;
 
 struct msc_model_options {
     const char *device;
@@ -114,6 +115,7 @@ struct msc_model_run {
     int64_t repeat;   // measured runs; 0: none
     bool keeps_types; // outputs have the model's own types, also if its graph is wide
     bool is_sequence; // inputs are chunks for the model's states; inputs of states may be NULL
+    const struct msc_step_timer *timer; // times of steps (kernels/engine/evaluator.h); NULL: none
     // Results, owned by the caller.
     struct msc_array **outputs; // [n_outputs] from msc_alloc
     int32_t *wanted;            // [n_outputs] tensor ids of the model's graph, from msc_alloc

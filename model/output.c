@@ -5,6 +5,7 @@
 #include "data/array_file.h"
 #include "graph/graph.h"
 #include "graph/onnx/load.h"
+#include "graph/tflite/tflite.h"
 #include "tools/strategy.h"
 
 #include <string.h>
@@ -57,9 +58,15 @@ static bool skip_field(uint64_t *key, struct fields *f) {
     return is_inside;
 }
 
-// True for an ONNX ModelProto: protobuf fields up to the end of the file, one of which is a graph.
+static bool begins_with(const char *data, size_t n_bytes, const char *beginning) {
+    size_t n = strlen(beginning);
+    return n_bytes >= n && memcmp(data, beginning, n) == 0;
+}
+
+// True for a .tflite file, and for an ONNX ModelProto: protobuf fields up to the end of the file, one
+// of which is a graph.
 static enum msc_status looks_like_model(bool *out, const char *data, size_t n_bytes) {
-    enum { GRAPH = 7 * 8 + 2 };
+    enum { GRAPH = 7 * 8 + 2, AT_IDENTIFIER = 4 };
     const unsigned char *begin = (const unsigned char *)data;
     struct fields f = {begin, begin + n_bytes};
     bool has_graph = false;
@@ -69,7 +76,9 @@ static enum msc_status looks_like_model(bool *out, const char *data, size_t n_by
         *out = skip_field(&key, &f);
         has_graph |= key == GRAPH;
     }
-    *out = *out && has_graph;
+    *out = (*out && has_graph) ||
+           (n_bytes > AT_IDENTIFIER &&
+            begins_with(data + AT_IDENTIFIER, n_bytes - AT_IDENTIFIER, MSC_TFLITE_IDENTIFIER));
     return MSC_OK;
 }
 
@@ -148,11 +157,6 @@ static enum msc_status looks_like_journal(bool *out, const char *data, size_t n_
     return MSC_OK;
 }
 
-static bool begins_with(const char *data, size_t n_bytes, const char *beginning) {
-    size_t n = strlen(beginning);
-    return n_bytes >= n && memcmp(data, beginning, n) == 0;
-}
-
 static enum msc_status looks_like_page(bool *out, const char *data, size_t n_bytes) {
     *out = begins_with(data, n_bytes, MSC_OUTPUT_PAGE_BEGINNING);
     return MSC_OK;
@@ -177,7 +181,7 @@ static const struct kind {
     const char *name;
     enum msc_status (*looks)(bool *out, const char *data, size_t n_bytes);
 } kinds[] = {
-    [MSC_OUTPUT_MODEL] = {"an ONNX model", looks_like_model},
+    [MSC_OUTPUT_MODEL] = {"an ONNX or .tflite model", looks_like_model},
     [MSC_OUTPUT_GGUF] = {"a GGUF model", looks_like_gguf},
     [MSC_OUTPUT_TYPES] = {"a list of tensor types", looks_like_types},
     [MSC_OUTPUT_STRATEGY] = {"a strategy file", looks_like_strategy},
@@ -276,9 +280,14 @@ enum msc_status msc_output_claim(struct msc_file_set *files, enum msc_output kin
     if (kind != MSC_OUTPUT_MODEL) {
         return MSC_OK;
     }
+    if (msc_path_ends_in(path, MSC_TFLITE_SUFFIX)) {
+        return MSC_OK;
+    }
     if (!msc_path_ends_in(path, ".onnx")) {
         return MSC_FAIL(MSC_E_INVALID,
-                        "%s: %s is an ONNX model: expected a name that ends in .onnx", path, what);
+                        "%s: %s is a model: expected a name that ends in .onnx, or in .tflite for "
+                        "TensorFlow Lite",
+                        path, what);
     }
     // The weights, if the model is too large for one file.
     const char *data_path = msc_arena_printf(&files->arena, "%s.data", path);

@@ -10,7 +10,7 @@
 #include "base/file_set.h"
 
 enum msc_output {
-    MSC_OUTPUT_MODEL,    // ONNX
+    MSC_OUTPUT_MODEL,    // ONNX, or TensorFlow Lite
     MSC_OUTPUT_GGUF,     // GGUF
     MSC_OUTPUT_TYPES,    // list of types for llama-quantize
     MSC_OUTPUT_STRATEGY, // strategy file

@@ -110,6 +110,7 @@ static enum msc_status read_piece(struct msc_piece *out, const cJSON *object, co
     MSC_TRY(copy_text(&out->model, object, "model", arena));
     MSC_TRY(copy_text(&out->hash, object, "hash", arena));
     MSC_TRY(copy_text(&out->runtime, object, "runtime", arena));
+    MSC_TRY(copy_text(&out->device, object, "device", arena));
     MSC_TRY(copy_text(&out->target, object, "target", arena));
     out->runtime = out->runtime ? out->runtime : "mscgym";
     MSC_TRY(check_paths(out, where));

@@ -19,6 +19,7 @@ enum msc_split_by {
     MSC_SPLIT_BY_TARGET, // joints that a target takes, and others
     MSC_SPLIT_BY_OPS,    // joints of the given operators, and others
     MSC_SPLIT_BY_CUT,    // at the given tensors
+    MSC_SPLIT_BY_PLAN,   // as `plan` says
 };
 #define MSC_SPLIT_BY_NAMES "target|ops|cut"
 
@@ -34,6 +35,12 @@ struct msc_split_options {
     // external joints, "domain::op" or "op". None: all external joints. BY_CUT: names of tensors.
     const char *const *names;
     size_t n_names;
+    // BY_PLAN: the piece of each joint [n_joints], in an order in which pieces can run, and the
+    // backend of each piece [n_plan]: a runtime, or a device of mscgym such as "cpu". The graph has
+    // no fused joints (msc_graph_split).
+    const int32_t *plan;
+    const char *const *backends;
+    size_t n_plan;
     // Plug-ins that pieces with external joints need, for the manifest.
     const char *const *plugins;
     size_t n_plugins;
@@ -52,6 +59,7 @@ struct msc_piece {
     const char *model;   // path, relative to the manifest
     const char *hash;    // of the model's file; NULL: not checked
     const char *runtime; // "mscgym", or a runtime of tools/runtime.h
+    const char *device;  // with "mscgym": the device that computes it; NULL: that of the options
     const char *target;  // the target that takes the piece; NULL: none
     int64_t n_joints;    // joints, without constants
     size_t n_operators;  // external operators in it: "domain::op"

@@ -87,13 +87,14 @@ static enum msc_status save_inputs(const struct chain *c, const struct msc_piece
     return status;
 }
 
-static enum msc_status run_own(struct chain *c, const char *model, const char *inputs,
-                               const char *outputs) {
+static enum msc_status run_own(struct chain *c, const struct msc_piece *p, const char *model,
+                               const char *inputs, const char *outputs) {
     static const struct msc_dataset_options init = MSC_DATASET_OPTIONS_INIT;
     struct msc_config_dataset dataset = {.options = init};
     struct msc_model_options o = *c->run->options;
     struct msc_model *m = NULL;
     struct msc_collect collect = {.path = outputs};
+    o.device = p->device ? p->device : o.device;
     o.keeps_types = true;
     o.plugins = c->plugins;
     o.n_plugins = c->n_plugins;
@@ -146,7 +147,7 @@ static enum msc_status run_piece(struct chain *c, const struct msc_piece *p) {
     MSC_TRY(MSC_ALLOCATED(model && inputs && outputs));
     MSC_TRY(check_hash(c->pieces, p, model));
     MSC_TRY(save_inputs(c, p, inputs));
-    MSC_TRY(strcmp(p->runtime, "mscgym") == 0 ? run_own(c, model, inputs, outputs)
+    MSC_TRY(strcmp(p->runtime, "mscgym") == 0 ? run_own(c, p, model, inputs, outputs)
                                               : run_elsewhere(c, p, model, inputs, outputs));
     return take_outputs(c, outputs);
 }

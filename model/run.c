@@ -174,6 +174,7 @@ static enum msc_status runner_open_within(struct msc_model_runner *r, const stru
     o.host_bytes = m->memory_bytes;
     o.cancel = m->cancel;
     o.log = m->log;
+    o.timer = run->timer;
     if (run->strategy && msc_strategy_prunes(run->strategy)) {
         MSC_TRY_OUT(runner_prune(r, m, run));
     }

@@ -5,7 +5,6 @@
 #include "base/json.h"
 #include "base/str.h"
 #include "graph/external.h"
-#include "graph/infer.h"
 #include "graph/onnx/onnx.h"
 #include "graph/passes/bind.h"
 #include "graph/passes/extract.h"
@@ -112,6 +111,9 @@ static enum msc_status choose_colors(int32_t colors[], const struct msc_graph *g
         return color_by_cut(colors, g, o, arena);
     case MSC_SPLIT_BY_OPS:
         return color_by_ops(colors, g, o, arena);
+    case MSC_SPLIT_BY_PLAN:
+        memcpy(colors, o->plan, (size_t)msc_graph_n_joints(g) * sizeof colors[0]);
+        return MSC_OK;
     case MSC_SPLIT_BY_TARGET:
         break;
     }
@@ -124,26 +126,9 @@ static enum msc_status choose_colors(int32_t colors[], const struct msc_graph *g
 
 // ---- Values between pieces --------------------------------------------------------------------
 
-// True if a value can have the samples along its first axis: `run` passes one sample at a time, and
-// joins the results there. `lengths` [n_prims] is 1 for the symbol that counts samples, and -1 for
-// others. A length that is not known is not refused.
-static bool counts_samples(const struct msc_graph *g, const struct msc_tensor *t, int32_t symbol,
-                           const int64_t lengths[]) {
-    for (int i = 1; i < t->n_dims; i++) {
-        if (t->dims[i] < 0 && t->prims[i] == symbol) {
-            return t->dims[0] < 0 && t->prims[0] == symbol;
-        }
-    }
-    int64_t first = t->n_dims == 0
-                        ? 0
-                        : msc_dim_evaluate(g, (struct msc_dim){t->dims[0], t->prims[0]}, lengths);
-    return first < 0 || first == 1;
-}
-
-static enum msc_status check_value(const struct msc_graph *g, int32_t tensor, int32_t symbol,
+static enum msc_status check_value(const struct msc_graph *g, int32_t tensor,
                                    const int64_t lengths[], const struct msc_split_options *o) {
-    const struct msc_tensor *t = msc_graph_tensor(g, tensor);
-    if (counts_samples(g, t, symbol, lengths)) {
+    if (msc_graph_counts_samples(g, tensor, lengths)) {
         return MSC_OK;
     }
     struct msc_str text = {0};
@@ -159,22 +144,18 @@ static enum msc_status check_value(const struct msc_graph *g, int32_t tensor, in
     return status;
 }
 
-// Checks the values that joints read from other pieces. Models without an open number of samples
-// are not checked.
+// Checks the values that joints read from other pieces.
 static enum msc_status check_values(const struct msc_graph *g, const int32_t pieces[],
                                     const struct msc_split_options *o, struct msc_arena *arena) {
-    int32_t symbol = msc_graph_sample_symbol(g);
     int64_t *lengths = msc_arena_array(arena, (size_t)msc_graph_n_prims(g) + 1, sizeof lengths[0]);
     MSC_TRY(MSC_ALLOCATED(lengths));
-    for (int32_t i = 0; i < msc_graph_n_prims(g); i++) {
-        lengths[i] = i == symbol ? 1 : -1;
-    }
-    for (int32_t i = 0; symbol != MSC_NO_ID && i < msc_graph_n_joints(g); i++) {
+    msc_graph_sample_lengths(lengths, g);
+    for (int32_t i = 0; i < msc_graph_n_joints(g); i++) {
         const struct msc_joint *j = msc_graph_joint(g, i);
         for (int32_t k = 0; !msc_graph_is_shared(g, i) && k < j->n_inputs; k++) {
             int32_t producer = msc_graph_tensor(g, j->inputs[k])->producer;
             if (!msc_graph_is_shared(g, producer) && pieces[producer] != pieces[i]) {
-                MSC_TRY(check_value(g, j->inputs[k], symbol, lengths, o));
+                MSC_TRY(check_value(g, j->inputs[k], lengths, o));
             }
         }
     }
@@ -236,8 +217,16 @@ static enum msc_status describe_joints(struct msc_piece *p, const struct msc_gra
     return MSC_OK;
 }
 
-// Where a piece runs: the target's runtime for joints that the target takes, else mscgym.
+// Where a piece runs: the plan's backend, the target's runtime for joints that the target takes,
+// else mscgym.
 static void choose_runtime(struct msc_piece *p, const struct msc_split_options *o, int32_t color) {
+    if (o->by == MSC_SPLIT_BY_PLAN) {
+        const char *backend = o->backends[color];
+        bool is_device = strcmp(backend, "cpu") == 0 || strncmp(backend, "vulkan", 6) == 0;
+        p->runtime = is_device ? "mscgym" : backend;
+        p->device = is_device ? backend : NULL;
+        return;
+    }
     const struct msc_target *target =
         o->by == MSC_SPLIT_BY_TARGET && color == COLOR_TARGET ? msc_target_find(o->target) : NULL;
     p->target = target ? target->name : NULL;
@@ -339,6 +328,7 @@ static enum msc_status add_piece(cJSON *list, const struct msc_piece *p) {
     MSC_TRY(msc_json_add_text(object, "model", p->model));
     MSC_TRY(msc_json_add_text(object, "hash", p->hash));
     MSC_TRY(msc_json_add_text(object, "runtime", p->runtime));
+    MSC_TRY(p->device ? msc_json_add_text(object, "device", p->device) : MSC_OK);
     MSC_TRY(p->target ? msc_json_add_text(object, "target", p->target) : MSC_OK);
     MSC_TRY(msc_json_add_number(object, "joints", (double)p->n_joints));
     MSC_TRY(add_texts(object, "operators", p->operators, p->n_operators));
@@ -364,7 +354,7 @@ static enum msc_status fill_manifest(cJSON *json, const struct msc_pieces *p, co
 
 static enum msc_status write_manifest(const struct msc_pieces *p,
                                       const struct msc_split_options *o) {
-    static const char *const names[] = {"target", "ops", "cut"};
+    static const char *const names[] = {"target", "ops", "cut", "plan"};
     cJSON *json = cJSON_CreateObject();
     struct msc_str text = {0};
     enum msc_status status = fill_manifest(json, p, names[o->by]);
@@ -446,7 +436,12 @@ static enum msc_status split_graph(struct msc_pieces *p, const struct msc_graph 
     MSC_TRY(name_files(p, o));
     MSC_TRY(name_values(p, g));
     MSC_TRY(choose_colors(colors, g, o, &p->arena));
-    MSC_TRY(msc_graph_partition(pieces, &n_pieces, g, colors));
+    if (o->by == MSC_SPLIT_BY_PLAN) {
+        memcpy(pieces, colors, (n - 1) * sizeof pieces[0]);
+        n_pieces = (int32_t)o->n_plan;
+    } else {
+        MSC_TRY(msc_graph_partition(pieces, &n_pieces, g, colors));
+    }
     MSC_TRY(check_values(g, pieces, o, &p->arena));
     MSC_TRY(check_files(p, n_pieces));
     p->pieces = msc_arena_array(&p->arena, (size_t)n_pieces + 1, sizeof p->pieces[0]);

@@ -60,25 +60,35 @@ static enum msc_status claim_entry(struct msc_file_set *files, struct msc_setup 
                : MSC_OK;
 }
 
+// The ending of the compressed model, if the configuration does not name it.
+static const char *model_suffix(const struct msc_config *c) {
+    for (size_t i = 0; i < c->n_entries; i++) {
+        if (c->entries[i].target && strcmp(c->entries[i].target, "tflite") == 0) {
+            return ".tflite";
+        }
+    }
+    return ".onnx";
+}
+
 // Sets the path of the compressed model: WORKSPACE/<model>.onnx or, if that file is the model
-// itself, WORKSPACE/<model>.compressed.onnx.
+// itself, WORKSPACE/<model>.compressed.onnx. For target tflite, it ends in .tflite.
 static enum msc_status choose_model(struct msc_setup *setup) {
     const struct msc_config *c = setup->config;
     struct msc_file_set model = {0};
-    const char *name = msc_path_name(c->model);
+    const char *name = msc_path_name(c->model), *suffix = model_suffix(c);
     const char *dot = strrchr(name, '.');
     int length = dot ? (int)(dot - name) : (int)strlen(name);
     enum msc_status status = MSC_OK;
     setup->model_output =
         c->stages.model_file
             ? msc_arena_strdup(&setup->arena, c->stages.model_file)
-            : msc_arena_printf(&setup->arena, "%s/%.*s.onnx", c->workspace, length, name);
+            : msc_arena_printf(&setup->arena, "%s/%.*s%s", c->workspace, length, name, suffix);
     MSC_TRY(MSC_ALLOCATED(setup->model_output));
     MSC_TRY_OUT(msc_file_set_read(&model, "the model", c->model));
     status = msc_file_set_write(&model, "the model to write", setup->model_output);
     if (status == MSC_E_INVALID) {
-        setup->model_output =
-            msc_arena_printf(&setup->arena, "%s/%.*s.compressed.onnx", c->workspace, length, name);
+        setup->model_output = msc_arena_printf(&setup->arena, "%s/%.*s.compressed%s", c->workspace,
+                                               length, name, suffix);
         status = MSC_ALLOCATED(setup->model_output);
     }
 out:

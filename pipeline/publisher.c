@@ -51,6 +51,10 @@ enum msc_status msc_publisher_begin(struct msc_publisher *p, const struct msc_se
     if (p->may_publish) {
         MSC_TRY(is_continued(&is_passed, s->setup->config, e, false));
         MSC_TRY(msc_publisher_model_path(&p->model_path, s->setup, e));
+        // A search that removes channels has a target only to measure its winner.
+        const char *target = strcmp(e->section, "prune") == 0 ? NULL : e->target;
+        MSC_TRY(p->model_path ? msc_export_check(s->setup->model->graph, p->model_path, target)
+                              : MSC_OK);
     }
     p->may_publish = p->may_publish && !is_passed;
     return MSC_OK;

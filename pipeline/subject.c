@@ -176,3 +176,19 @@ void msc_subject_close(struct msc_subject *s) {
     msc_arena_finish(&s->arena);
     *s = (struct msc_subject){0};
 }
+
+struct msc_config_dataset msc_subject_dataset(const struct msc_config *config) {
+    static const struct msc_dataset_options init = MSC_DATASET_OPTIONS_INIT;
+    struct msc_config_dataset dataset = {.options = init};
+    if (config) {
+        dataset = config->dataset;
+        dataset.validation_fraction = 0;
+        dataset.validation_inputs = NULL;
+        dataset.options.labels = NULL;
+    }
+    if (dataset.n_states == 0) {
+        dataset.options.batch = 1;
+        dataset.options.samples = MSC_SUBJECT_SAMPLES;
+    }
+    return dataset;
+}

@@ -32,5 +32,9 @@ struct msc_subject {
 enum msc_status msc_subject_open(struct msc_subject *subject, const char *word,
                                  const struct msc_processor_options *options);
 void msc_subject_close(struct msc_subject *subject); // accepts a zeroed struct
+// Samples for comparing networks: the first MSC_SUBJECT_SAMPLES of the configuration (NULL: none
+// yet), without labels. They run one by one, which every model allows; sequences run as a whole.
+#define MSC_SUBJECT_SAMPLES 16
+struct msc_config_dataset msc_subject_dataset(const struct msc_config *config);
 
 #endif

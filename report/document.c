@@ -9,6 +9,7 @@
 #include "pipeline/processor.h"
 #include "results/effects.h"
 #include "report/graph_picture.h"
+#include "report/layers.h"
 #include "report/units.h"
 #include "results/plan_layers.h"
 #include "results/trial_figures.h"
@@ -23,6 +24,7 @@
 
 struct subject {
     const char *path;
+    const struct msc_layers_options *layers;
     const struct msc_log *log;
     struct msc_arena arena;
     struct msc_record *record;
@@ -216,6 +218,15 @@ static enum msc_status add_trials(cJSON *object, const struct subject *s) {
     return msc_json_add(object, "trials", figures);
 }
 
+static enum msc_status add_layers(cJSON *object, const struct subject *s) {
+    cJSON *layers = NULL;
+    if (!s->layers || !s->has_delivered) {
+        return MSC_OK;
+    }
+    MSC_TRY(msc_report_layers(&layers, s->path, s->layers));
+    return msc_json_add(object, "layers", layers);
+}
+
 static enum msc_status fill_record(cJSON *object, struct subject *s) {
     cJSON *report = NULL, *verdict = NULL, *effects = NULL;
     MSC_TRY(msc_record_open(&s->record, s->path, MSC_RECORD_READ, s->log));
@@ -231,14 +242,16 @@ static enum msc_status fill_record(cJSON *object, struct subject *s) {
                                  s->has_delivered ? s->delivered.trial.proposal.choices : NULL));
     MSC_TRY(msc_json_add(object, "effects", effects));
     MSC_TRY(add_trials(object, s));
+    MSC_TRY(add_layers(object, s));
     MSC_TRY(add_graph(object, s));
     MSC_TRY(add_from_header(object, s));
     MSC_TRY(msc_verdict_make(&verdict, object));
     return msc_json_add(object, "verdict", verdict);
 }
 
-static enum msc_status add_record(cJSON *records, const char *path, const struct msc_log *log) {
-    struct subject s = {.path = path, .log = log};
+static enum msc_status add_record(cJSON *records, const char *path,
+                                  const struct msc_document_options *o) {
+    struct subject s = {.path = path, .layers = o->layers, .log = o->log};
     cJSON *object = cJSON_CreateObject();
     MSC_TRY(msc_json_push(records, object));
     enum msc_status status = fill_record(object, &s);
@@ -257,7 +270,7 @@ static enum msc_status fill_document(cJSON *document, const struct msc_document_
     MSC_TRY(msc_json_add_text(document, "schema", "mscgym.page.1"));
     MSC_TRY(msc_json_add_text(document, "program", msc_program_name()));
     for (size_t i = 0; i < o->n; i++) {
-        MSC_TRY(add_record(records, o->paths[i], o->log));
+        MSC_TRY(add_record(records, o->paths[i], o));
     }
     if (o->n < 2) {
         return MSC_OK;

@@ -15,6 +15,7 @@
 //     effects       effects of single choices and of pairs (results/effects.h)
 //     trials        figures over the trials (results/trial_figures.h)
 //     graph         the network with the positions of its joints, or `missing`: why there is none
+//     layers        the delivered plan layer by layer (model/layers.h), if asked for
 //     env, config   copied from the record's header
 //     verdict       a summary in words (results/verdict.h)
 //
@@ -28,14 +29,16 @@
 #include <stddef.h>
 
 struct cJSON;
+struct msc_layers_options;
 
 struct msc_document_options {
     const char *const *paths; // paths of records
     size_t n;
+    const struct msc_layers_options *layers; // adds `layers`; NULL: no
     const struct msc_log *log; // receives a warning for each part of a record that is left out
 };
 
-// *out is owned by the caller. Errors are those of msc_record_open.
+// *out is owned by the caller. Errors are those of msc_record_open and msc_report_layers.
 enum msc_status msc_document_create(struct cJSON **out, const struct msc_document_options *options);
 
 #endif

@@ -1,48 +1,27 @@
-#include "report/figures.h"
+#include "report/figures_internal.h"
 
 #include "env/api/trial.h"
 #include "report/page_internal.h"
-#include "report/plot.h"
 #include "report/units.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_FIGURES = 6, MOST_EFFECTS = 20, NAME_BYTES = 40 };
-
-// The colours of a page in daylight (report/page.css).
-#define ACCENT "#1d5fbf"
-#define SECOND "#b4540a"
-#define THIRD "#0f766e"
-#define FAINT "#7d8794"
-
-// A record that is drawn.
-struct figures_subject {
-    struct msc_figures *to;
-    const cJSON *record;
-    const char *prefix;    // of the names of files
-    const char *objective; // its first
-    const char *name;      // the objective's, for people
-};
+enum { MOST_EFFECTS = 20, NAME_BYTES = 36 };
 
 // ---- Numbers ------------------------------------------------------------------------------------
 
-struct numbers {
-    double *at;
-    size_t n;
-};
-
-static enum msc_status numbers_create(struct numbers *out, struct msc_arena *arena, size_t n) {
+enum msc_status msc_figures__numbers(struct msc_figure_numbers *out, struct msc_arena *arena,
+                                     size_t n) {
     out->at = msc_arena_array(arena, n + 1, sizeof out->at[0]);
     out->n = 0;
     return MSC_ALLOCATED(out->at);
 }
 
-// Reads a list of numbers; null becomes NaN.
-static enum msc_status numbers_read(struct numbers *out, struct msc_arena *arena,
-                                    const cJSON *list) {
+enum msc_status msc_figures__read(struct msc_figure_numbers *out, struct msc_arena *arena,
+                                  const cJSON *list) {
     const cJSON *item = NULL;
-    MSC_TRY(numbers_create(out, arena, (size_t)cJSON_GetArraySize(list)));
+    MSC_TRY(msc_figures__numbers(out, arena, (size_t)cJSON_GetArraySize(list)));
     cJSON_ArrayForEach(item, list) {
         out->at[out->n++] = cJSON_IsNumber(item) ? item->valuedouble : NAN;
     }
@@ -56,33 +35,34 @@ static enum msc_status name_of(const char **out, struct msc_arena *arena, const 
     return MSC_ALLOCATED(*out);
 }
 
-// Adds a drawing to the figures, and finishes `svg`.
-static enum msc_status keep(const struct figures_subject *s, const char *what, struct msc_str *svg,
-                            enum msc_status status) {
-    struct msc_arena *arena = &s->to->arena;
+enum msc_status msc_figures__keep(const struct msc_figures_subject *s, const char *what,
+                                  struct msc_str *svg, enum msc_status status) {
+    struct msc_figures *to = s->to;
     if (status != MSC_OK) {
         msc_str_finish(svg);
         return status;
     }
-    struct msc_figure figure = {.name = msc_arena_printf(arena, "%s-%s.svg", s->prefix, what),
-                                .svg = msc_str_keep(svg, arena)};
+    struct msc_figure figure = {.name = msc_arena_printf(&to->arena, "%s-%s.svg", s->prefix, what),
+                                .svg = msc_str_keep(svg, &to->arena)};
     MSC_TRY(MSC_ALLOCATED(figure.name));
     MSC_TRY(MSC_ALLOCATED(figure.svg));
-    s->to->items[s->to->n++] = figure;
+    MSC_TRY(msc_grow(&to->items, &to->capacity, to->n + 1, sizeof to->items[0]));
+    to->items[to->n++] = figure;
     return MSC_OK;
 }
 
-static enum msc_status keep_plot(const struct figures_subject *s, const char *what,
-                                 const struct msc_plot *plot) {
+enum msc_status msc_figures__keep_plot(const struct msc_figures_subject *s, const char *what,
+                                       const struct msc_plot *plot) {
     struct msc_str svg = {0};
-    return msc_plot_has_points(plot) ? keep(s, what, &svg, msc_plot_write(&svg, plot)) : MSC_OK;
+    return msc_plot_has_points(plot) ? msc_figures__keep(s, what, &svg, msc_plot_write(&svg, plot))
+                                     : MSC_OK;
 }
 
 // ---- The best so far ----------------------------------------------------------------------------
 
 // The value of the best uniform plan within the bounds; NaN if there is none. A label that begins
 // with "the", such as "the quickest", is not a uniform plan's.
-static double best_uniform(const struct figures_subject *s) {
+static double best_uniform(const struct msc_figures_subject *s) {
     const cJSON *numbers = msc_json_get(s->record, "numbers"), *row = NULL;
     const cJSON *goal = cJSON_GetArrayItem(msc_json_get(numbers, "objectives"), 0);
     double sign = cJSON_IsTrue(msc_json_get(goal, "maximise")) ? -1.0 : 1.0, best = NAN;
@@ -98,15 +78,15 @@ static double best_uniform(const struct figures_subject *s) {
     return best;
 }
 
-static enum msc_status draw_best(const struct figures_subject *s, const char *key, const char *what,
-                                 const char *title) {
+static enum msc_status draw_best(const struct msc_figures_subject *s, const char *key,
+                                 const char *what, const char *title) {
     const cJSON *trials = msc_json_get(s->record, "trials"), *best = msc_json_get(trials, "best");
     struct msc_arena *arena = &s->to->arena;
     double end = msc_page__number(trials, strcmp(key, "trial") == 0 ? "n" : "elapsed_s");
     double level = best_uniform(s);
-    struct numbers x, y;
-    MSC_TRY(numbers_read(&x, arena, msc_json_get(best, key)));
-    MSC_TRY(numbers_read(&y, arena, msc_json_get(best, "value")));
+    struct msc_figure_numbers x, y;
+    MSC_TRY(msc_figures__read(&x, arena, msc_json_get(best, key)));
+    MSC_TRY(msc_figures__read(&y, arena, msc_json_get(best, "value")));
     if (y.n == 0 || x.n != y.n || !(end > 0.0)) {
         return MSC_OK;
     }
@@ -114,8 +94,8 @@ static enum msc_status draw_best(const struct figures_subject *s, const char *ke
     y.at[y.n] = y.at[y.n - 1];
     const double level_x[] = {x.at[0], x.at[x.n]}, level_y[] = {level, level};
     const struct msc_plot_set sets[] = {
-        {"best uniform plan", FAINT, level_x, level_y, 2, MSC_PLOT_DASHES},
-        {"best so far", ACCENT, x.at, y.at, y.n + 1, MSC_PLOT_STEPS}};
+        {"best uniform plan", MSC_FIGURE_FAINT, level_x, level_y, 2, MSC_PLOT_DASHES},
+        {"best so far", MSC_FIGURE_ACCENT, x.at, y.at, y.n + 1, MSC_PLOT_STEPS}};
     const struct msc_plot plot = {
         .title = msc_arena_printf(arena, "%s: the best so far over %s", s->prefix, title),
         .x = {.title = title, .least = 0.0, .most = x.at[x.n]},
@@ -123,7 +103,7 @@ static enum msc_status draw_best(const struct figures_subject *s, const char *ke
         .sets = sets,
         .n_sets = 2};
     MSC_TRY(MSC_ALLOCATED(plot.title));
-    return keep_plot(s, what, &plot);
+    return msc_figures__keep_plot(s, what, &plot);
 }
 
 // ---- Loss against cost --------------------------------------------------------------------------
@@ -138,14 +118,14 @@ static int by_x(const void *a, const void *b) {
 }
 
 // Reads the points of the front in the order of their cost.
-static enum msc_status read_front(struct numbers *x, struct numbers *y,
-                                  const struct figures_subject *s, const char *cost) {
+static enum msc_status read_front(struct msc_figure_numbers *x, struct msc_figure_numbers *y,
+                                  const struct msc_figures_subject *s, const char *cost) {
     const cJSON *front = msc_json_get(msc_json_get(s->record, "trials"), "front"), *row = NULL;
     size_t n = (size_t)cJSON_GetArraySize(front);
     struct point *points = msc_arena_array(&s->to->arena, n + 1, sizeof points[0]);
     MSC_TRY(MSC_ALLOCATED(points));
-    MSC_TRY(numbers_create(x, &s->to->arena, n));
-    MSC_TRY(numbers_create(y, &s->to->arena, n));
+    MSC_TRY(msc_figures__numbers(x, &s->to->arena, n));
+    MSC_TRY(msc_figures__numbers(y, &s->to->arena, n));
     n = 0;
     cJSON_ArrayForEach(row, front) {
         const cJSON *metrics = msc_json_get(row, "metrics");
@@ -163,13 +143,14 @@ static enum msc_status read_front(struct numbers *x, struct numbers *y,
 }
 
 // Splits the trials: complete ones, within the bounds, and the others.
-static enum msc_status split_points(struct numbers *kept, struct numbers *out,
-                                    const struct figures_subject *s, const struct numbers *y) {
+static enum msc_status split_points(struct msc_figure_numbers *kept, struct msc_figure_numbers *out,
+                                    const struct msc_figures_subject *s,
+                                    const struct msc_figure_numbers *y) {
     const cJSON *points = msc_json_get(msc_json_get(s->record, "trials"), "points");
-    struct numbers state;
-    MSC_TRY(numbers_read(&state, &s->to->arena, msc_json_get(points, "state")));
-    MSC_TRY(numbers_create(kept, &s->to->arena, y->n));
-    MSC_TRY(numbers_create(out, &s->to->arena, y->n));
+    struct msc_figure_numbers state;
+    MSC_TRY(msc_figures__read(&state, &s->to->arena, msc_json_get(points, "state")));
+    MSC_TRY(msc_figures__numbers(kept, &s->to->arena, y->n));
+    MSC_TRY(msc_figures__numbers(out, &s->to->arena, y->n));
     for (size_t i = 0; i < y->n; i++) {
         bool is_kept = i < state.n && state.at[i] == (double)MSC_TRIAL_COMPLETE;
         kept->at[kept->n++] = is_kept ? y->at[i] : NAN;
@@ -178,19 +159,19 @@ static enum msc_status split_points(struct numbers *kept, struct numbers *out,
     return MSC_OK;
 }
 
-static enum msc_status draw_tradeoff(const struct figures_subject *s) {
+static enum msc_status draw_tradeoff(const struct msc_figures_subject *s) {
     const cJSON *trials = msc_json_get(s->record, "trials");
     const cJSON *metrics = msc_json_get(msc_json_get(trials, "points"), "metrics");
     const cJSON *delivered = msc_json_get(msc_json_get(s->record, "delivered"), "metrics");
     const char *cost = msc_page__text(trials, "cost"), *cost_name = "";
     struct msc_arena *arena = &s->to->arena;
-    struct numbers x, y, kept, out, front_x, front_y;
+    struct msc_figure_numbers x, y, kept, out, front_x, front_y;
     if (!cost[0] || strcmp(cost, s->objective) == 0) {
         return MSC_OK;
     }
     MSC_TRY(name_of(&cost_name, arena, cost));
-    MSC_TRY(numbers_read(&x, arena, msc_json_get(metrics, cost)));
-    MSC_TRY(numbers_read(&y, arena, msc_json_get(metrics, s->objective)));
+    MSC_TRY(msc_figures__read(&x, arena, msc_json_get(metrics, cost)));
+    MSC_TRY(msc_figures__read(&y, arena, msc_json_get(metrics, s->objective)));
     if (x.n != y.n) {
         return MSC_OK;
     }
@@ -199,10 +180,10 @@ static enum msc_status draw_tradeoff(const struct figures_subject *s) {
     const double best_x = msc_page__number(delivered, cost);
     const double best_y = msc_page__number(delivered, s->objective);
     const struct msc_plot_set sets[] = {
-        {"outside of the bounds", FAINT, x.at, out.at, x.n, MSC_PLOT_RINGS},
-        {"trials", ACCENT, x.at, kept.at, x.n, MSC_PLOT_POINTS},
-        {"front", THIRD, front_x.at, front_y.at, front_x.n, MSC_PLOT_STEPS},
-        {"delivered", SECOND, &best_x, &best_y, 1, MSC_PLOT_LARGE}};
+        {"outside of the bounds", MSC_FIGURE_FAINT, x.at, out.at, x.n, MSC_PLOT_RINGS},
+        {"trials", MSC_FIGURE_ACCENT, x.at, kept.at, x.n, MSC_PLOT_POINTS},
+        {"front", MSC_FIGURE_THIRD, front_x.at, front_y.at, front_x.n, MSC_PLOT_STEPS},
+        {"delivered", MSC_FIGURE_SECOND, &best_x, &best_y, 1, MSC_PLOT_LARGE}};
     const struct msc_plot plot = {
         .title = msc_arena_printf(arena, "%s: %s against %s", s->prefix, s->name, cost_name),
         .x = {.title = cost_name, .metric = cost, .may_be_log = true},
@@ -210,22 +191,22 @@ static enum msc_status draw_tradeoff(const struct figures_subject *s) {
         .sets = sets,
         .n_sets = sizeof sets / sizeof sets[0]};
     MSC_TRY(MSC_ALLOCATED(plot.title));
-    return keep_plot(s, "tradeoff", &plot);
+    return msc_figures__keep_plot(s, "tradeoff", &plot);
 }
 
 // ---- The plan -----------------------------------------------------------------------------------
 
 // Draws a number of each task in the network's order.
-static enum msc_status draw_plan(const struct figures_subject *s, const char *key,
+static enum msc_status draw_plan(const struct msc_figures_subject *s, const char *key,
                                  const char *title) {
     const cJSON *plan = msc_json_get(s->record, "plan"), *row = NULL;
     struct msc_arena *arena = &s->to->arena;
-    struct numbers x, weights, activations;
+    struct msc_figure_numbers x, weights, activations;
     size_t n = (size_t)cJSON_GetArraySize(plan);
     double most = strcmp(key, "bits") == 0 ? 8.0 : 1.0;
-    MSC_TRY(numbers_create(&x, arena, n));
-    MSC_TRY(numbers_create(&weights, arena, n));
-    MSC_TRY(numbers_create(&activations, arena, n));
+    MSC_TRY(msc_figures__numbers(&x, arena, n));
+    MSC_TRY(msc_figures__numbers(&weights, arena, n));
+    MSC_TRY(msc_figures__numbers(&activations, arena, n));
     cJSON_ArrayForEach(row, plan) {
         double value = msc_page__number(row, key);
         bool is_activation = strcmp(msc_page__text(row, "kind"), "activation") == 0;
@@ -236,8 +217,8 @@ static enum msc_status draw_plan(const struct figures_subject *s, const char *ke
         most = isfinite(value) ? fmax(most, value) : most;
     }
     const struct msc_plot_set sets[] = {
-        {"weights", ACCENT, x.at, weights.at, n, MSC_PLOT_BARS},
-        {"activations", SECOND, x.at, activations.at, n, MSC_PLOT_BARS}};
+        {"weights", MSC_FIGURE_ACCENT, x.at, weights.at, n, MSC_PLOT_BARS},
+        {"activations", MSC_FIGURE_SECOND, x.at, activations.at, n, MSC_PLOT_BARS}};
     const struct msc_plot plot = {
         .title = msc_arena_printf(arena, "%s: %s of each task of the plan", s->prefix, title),
         .x = {.title = "tasks, in the network's order",
@@ -248,13 +229,12 @@ static enum msc_status draw_plan(const struct figures_subject *s, const char *ke
         .sets = sets,
         .n_sets = 2};
     MSC_TRY(MSC_ALLOCATED(plot.title));
-    return keep_plot(s, key, &plot);
+    return msc_figures__keep_plot(s, key, &plot);
 }
 
 // ---- Effects ------------------------------------------------------------------------------------
 
-// Leaves out the middle of a long name, at whole characters of UTF-8.
-static const char *shorten(struct msc_arena *arena, const char *name) {
+const char *msc_figures__shorten(struct msc_arena *arena, const char *name) {
     size_t length = strlen(name), head = NAME_BYTES / 3, tail = length - 2 * NAME_BYTES / 3;
     if (length <= NAME_BYTES) {
         return name;
@@ -291,7 +271,7 @@ static size_t read_effects(struct msc_plot_bar bars[MOST_EFFECTS], const cJSON *
     return n;
 }
 
-static enum msc_status draw_effects(const struct figures_subject *s) {
+static enum msc_status draw_effects(const struct msc_figures_subject *s) {
     const cJSON *effects = msc_json_get(s->record, "effects");
     const char *metric = msc_page__text(effects, "metric"), *name = "";
     struct msc_arena *arena = &s->to->arena;
@@ -301,7 +281,7 @@ static enum msc_status draw_effects(const struct figures_subject *s) {
         return MSC_OK;
     }
     for (size_t i = 0; i < n; i++) {
-        bars[i].name = shorten(arena, bars[i].name);
+        bars[i].name = msc_figures__shorten(arena, bars[i].name);
         MSC_TRY(MSC_ALLOCATED(bars[i].name));
     }
     MSC_TRY(name_of(&name, arena, metric));
@@ -311,7 +291,7 @@ static enum msc_status draw_effects(const struct figures_subject *s) {
     MSC_TRY(MSC_ALLOCATED(axis.title));
     MSC_TRY(MSC_ALLOCATED(title));
     struct msc_str svg = {0};
-    return keep(s, "effects", &svg, msc_plot_write_bars(&svg, title, &axis, bars, n));
+    return msc_figures__keep(s, "effects", &svg, msc_plot_write_bars(&svg, title, &axis, bars, n));
 }
 
 // ---- All of them --------------------------------------------------------------------------------
@@ -319,26 +299,25 @@ static enum msc_status draw_effects(const struct figures_subject *s) {
 static enum msc_status draw_record(struct msc_figures *to, const cJSON *record,
                                    const char *prefix) {
     const cJSON *objectives = msc_json_get(msc_json_get(record, "numbers"), "objectives");
-    struct figures_subject s = {.to = to,
-                                .record = record,
-                                .prefix = prefix,
-                                .objective =
-                                    msc_page__text(cJSON_GetArrayItem(objectives, 0), "metric")};
+    struct msc_figures_subject s = {
+        .to = to,
+        .record = record,
+        .prefix = prefix,
+        .objective = msc_page__text(cJSON_GetArrayItem(objectives, 0), "metric")};
     MSC_TRY(name_of(&s.name, &to->arena, s.objective));
     MSC_TRY(draw_best(&s, "trial", "best-trials", "trials"));
     MSC_TRY(draw_best(&s, "seconds", "best-time", "seconds of search"));
     MSC_TRY(draw_tradeoff(&s));
     MSC_TRY(draw_plan(&s, "bits", "bits"));
     MSC_TRY(draw_plan(&s, "density", "share that is kept"));
-    return draw_effects(&s);
+    MSC_TRY(draw_effects(&s));
+    MSC_TRY(msc_figures__layers(&s));
+    return msc_figures__network(&s);
 }
 
 enum msc_status msc_figures_draw(struct msc_figures *figures, const struct cJSON *document) {
     const cJSON *records = msc_json_get(document, "records"), *record = NULL;
     size_t n = (size_t)cJSON_GetArraySize(records), i = 0;
-    figures->items =
-        msc_arena_array(&figures->arena, n * MOST_FIGURES + 1, sizeof figures->items[0]);
-    MSC_TRY(MSC_ALLOCATED(figures->items));
     cJSON_ArrayForEach(record, records) {
         const char *name = msc_page__text(record, "name");
         const char *prefix = n == 1 ? name : msc_arena_printf(&figures->arena, "%zu-%s", ++i, name);
@@ -349,6 +328,7 @@ enum msc_status msc_figures_draw(struct msc_figures *figures, const struct cJSON
 }
 
 void msc_figures_finish(struct msc_figures *figures) {
+    msc_free(figures->items);
     msc_arena_finish(&figures->arena);
     *figures = (struct msc_figures){0};
 }

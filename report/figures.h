@@ -21,7 +21,7 @@ struct msc_figure {
 struct msc_figures {
     struct msc_arena arena;
     struct msc_figure *items;
-    size_t n;
+    size_t n, capacity;
 };
 
 // Draws what the records of a page's document (report/document.h) have data for:
@@ -30,6 +30,9 @@ struct msc_figures {
 //     tradeoff                 the objective of every trial over its cost
 //     bits, density            bits of each task of the plan; kept channels or elements
 //     effects                  the tasks that the objective depends on most
+//     layers-error, layers-bytes, layers-time   the largest layers (model/layers.h), if measured
+//     weights-1 …              weights on their levels, likewise
+//     network                  the network with the plan; up to 400 joints
 //
 // The name of a file begins with the record's name; with several records, it begins with the
 // record's number, from 1. `figures` must be zeroed.

@@ -77,7 +77,7 @@ static void write_links(struct msc_str *out, const cJSON *records, const char *b
 static void write_top(struct msc_str *out, bool is_live) {
     msc_str_printf(
         out,
-        "<body%s>\n<a class=\"skip\" href=\"#main\">To the result</a>\n<div class=\"top\">"
+        "<body%s>\n<a class=\"skip\" href=\"#main\">To the result</a>\n<header class=\"top\">"
         "<p class=\"brand\">mscgym <span>report</span></p>\n",
         is_live ? " data-live=\"1\"" : "");
     if (is_live) {
@@ -92,7 +92,7 @@ static enum msc_status write_body(struct msc_str *out, const cJSON *document,
     int index = 0;
     write_top(out, o->is_live);
     write_links(out, records, o->back);
-    msc_str_append(out, "</div>\n<main id=\"main\">\n");
+    msc_str_append(out, "</header>\n<main id=\"main\">\n");
     if (msc_asset_charts.n_bytes == 0) {
         msc_str_append(out,
                        "<p class=\"note\">This mscgym was built without Chart.js, so this page has "
@@ -128,12 +128,22 @@ enum msc_status msc_page_write(struct msc_str *out, const struct cJSON *document
 
 // ---- The list of records ----------------------------------------------------------------------
 
+static void write_list_cell(struct msc_str *out, const char *text, char kind) {
+    if (kind == 'w') {
+        msc_str_append(out, "<td class=\"b\">");
+        msc_html_name(out, text);
+        msc_str_append(out, "</td>");
+    } else {
+        msc_page__text_cell(out, text, kind == 'n');
+    }
+}
+
 enum msc_status msc_page_write_list(struct msc_str *out, const struct msc_page_list *list) {
     const cJSON *row = NULL;
     write_head(out, list->title, true);
     write_top(out, true);
     msc_str_append(
-        out, "</div>\n<main id=\"main\">\n<article class=\"record\" id=\"list\"><header><h1>");
+        out, "</header>\n<main id=\"main\">\n<article class=\"record\" id=\"list\"><header><h1>");
     msc_html_text(out, list->title);
     msc_str_append(out, "</h1></header>\n<section class=\"part\">\n<h2>");
     msc_html_text(out, list->heading);
@@ -147,7 +157,7 @@ enum msc_status msc_page_write_list(struct msc_str *out, const struct msc_page_l
         msc_html_name(out, msc_page__text(row, "name"));
         msc_str_append(out, "</a></th>");
         for (size_t i = 1; list->columns[i]; i++) {
-            msc_page__text_cell(out, msc_page__text(row, list->keys[i]), list->kinds[i] == 'n');
+            write_list_cell(out, msc_page__text(row, list->keys[i]), list->kinds[i]);
         }
         msc_str_append(out, "</tr>\n");
     }

@@ -28,7 +28,7 @@ struct msc_page_list {
     const char *title, *heading;
     const char *const *columns; // headings, NULL-terminated; the first is that of the name
     const char *const *keys;    // members of a row for the columns; the first is not used
-    const char *kinds;          // a letter for each column: 'n' a number, ' ' text
+    const char *kinds;          // a letter for each column: 'n' a number, 'w' one line, ' ' text
     const struct cJSON *rows;   // objects of strings with `name`, `address` (its link) and the keys
     const char *all;            // address of the page that compares all rows, or NULL
 };

@@ -15,16 +15,21 @@
 
 struct msc_page_cache_item {
     char *key;
-    struct MHD_Response *response;
+    struct msc_http_text *text;       // as it was last made; NULL: never
     struct msc_workspace_stamp stamp; // of the files when the page was made
-    char failure[256];                // why the last attempt failed; "": it succeeded
+    enum msc_status status;           // of the last attempt
+    char failure[256];
     double tried_s, rest_s;
 };
 
+void msc_page_cache_init(struct msc_page_cache *cache) {
+    *cache = (struct msc_page_cache){0};
+    pthread_mutex_init(&cache->making, NULL);
+    pthread_mutex_init(&cache->lock, NULL);
+}
+
 static void finish_item(struct msc_page_cache_item *item) {
-    if (item->response) {
-        MHD_destroy_response(item->response);
-    }
+    msc_http_text_drop(item->text);
     msc_free(item->key);
 }
 
@@ -33,7 +38,17 @@ void msc_page_cache_finish(struct msc_page_cache *cache) {
         finish_item(&cache->items[i]);
     }
     msc_free(cache->items);
-    *cache = (struct msc_page_cache){0};
+    pthread_mutex_destroy(&cache->lock);
+    pthread_mutex_destroy(&cache->making);
+}
+
+static struct msc_page_cache_item *find_item(const struct msc_page_cache *cache, const char *key) {
+    for (size_t i = 0; i < cache->n; i++) {
+        if (strcmp(cache->items[i].key, key) == 0) {
+            return &cache->items[i];
+        }
+    }
+    return NULL;
 }
 
 // Makes room for one more item: drops the one that was made longest ago if there are many.
@@ -50,22 +65,6 @@ static enum msc_status make_room(struct msc_page_cache *cache) {
     return MSC_OK;
 }
 
-static struct msc_page_cache_item *find_item(struct msc_page_cache *cache, const char *key) {
-    for (size_t i = 0; i < cache->n; i++) {
-        if (strcmp(cache->items[i].key, key) == 0) {
-            return &cache->items[i];
-        }
-    }
-    char *copy = msc_strdup(key);
-    if (!copy || make_room(cache) != MSC_OK) {
-        msc_free(copy);
-        return NULL;
-    }
-    struct msc_page_cache_item *item = &cache->items[cache->n++];
-    *item = (struct msc_page_cache_item){.key = copy};
-    return item;
-}
-
 enum msc_status msc_page_write_records(struct msc_str *out, const struct msc_page_source *source) {
     const struct msc_document_options o = {.paths = source->paths, .n = source->n};
     const struct msc_page_options page = {.is_live = true, .back = source->back};
@@ -73,23 +72,6 @@ enum msc_status msc_page_write_records(struct msc_str *out, const struct msc_pag
     MSC_TRY(msc_document_create(&document, &o));
     enum msc_status status = msc_page_write(out, document, &page);
     cJSON_Delete(document);
-    return status;
-}
-
-static enum msc_status make_item(struct msc_page_cache_item *item,
-                                 const struct msc_page_source *source) {
-    struct msc_str text = {0};
-    struct MHD_Response *response = NULL;
-    enum msc_status status = source->write(&text, source);
-    if (status == MSC_OK) {
-        response = msc_http_response(msc_str_text(&text), text.length, MSC_HTTP_PAGE);
-        status = MSC_ALLOCATED(response);
-    }
-    if (status == MSC_OK && item->response) {
-        MHD_destroy_response(item->response);
-    }
-    item->response = status == MSC_OK ? response : item->response;
-    msc_str_finish(&text);
     return status;
 }
 
@@ -114,39 +96,102 @@ static struct msc_workspace_stamp stamp_of_files(const char *const paths[], size
 
 static bool is_as_made(const struct msc_page_cache_item *item,
                        const struct msc_workspace_stamp *now) {
-    return item->response && item->failure[0] == '\0' && now->n_bytes == item->stamp.n_bytes &&
+    return item && item->text && item->status == MSC_OK && now->n_bytes == item->stamp.n_bytes &&
            now->time_ns == item->stamp.time_ns;
 }
 
-static void refresh_item(struct msc_page_cache_item *item, const struct msc_page_source *source) {
-    const struct msc_workspace_stamp now = stamp_of_files(source->paths, source->n);
-    double begin_s = msc_clock_seconds();
-    if (source->n > 0 && is_as_made(item, &now)) {
-        return;
-    }
-    enum msc_status status = make_item(item, source);
-    item->failure[0] = '\0';
-    if (status != MSC_OK) {
-        snprintf(item->failure, sizeof item->failure, "%s\n", msc_status_message());
-    }
-    item->stamp = now;
-    item->tried_s = msc_clock_seconds();
-    item->rest_s = REST_TIMES * (item->tried_s - begin_s);
-    item->rest_s = item->rest_s > LEAST_REST_S ? item->rest_s : LEAST_REST_S;
+static bool is_fresh(const struct msc_page_cache_item *item) {
+    return item && msc_clock_seconds() - item->tried_s < item->rest_s;
 }
 
-enum MHD_Result msc_page_cache_answer(struct msc_page_cache *cache,
-                                      struct MHD_Connection *connection,
-                                      const struct msc_page_source *source) {
-    struct msc_page_cache_item *item = find_item(cache, source->key);
+// One use of the item's page, or its failure.
+static enum msc_status take(struct msc_http_text **out, const struct msc_page_cache_item *item) {
+    if (item->status != MSC_OK) {
+        return MSC_FAIL(item->status, "%s", item->failure);
+    }
+    *out = msc_http_text_keep(item->text);
+    return MSC_OK;
+}
+
+static enum msc_status make(struct msc_http_text **out, const struct msc_page_source *source) {
+    struct msc_str text = {0};
+    enum msc_status status = source->write(&text, source);
+    if (status != MSC_OK) {
+        msc_str_finish(&text);
+        return status;
+    }
+    return msc_http_text_create(out, &text, MSC_HTTP_PAGE);
+}
+
+// Puts a new page, or why there is none (`text` is NULL), in the place of the last one.
+static enum msc_status store(struct msc_page_cache *cache, const char *key,
+                             const struct msc_page_cache_item *made) {
+    struct msc_page_cache_item *item = find_item(cache, key);
     if (!item) {
-        return msc_http_answer(connection, MHD_HTTP_INTERNAL_SERVER_ERROR, "out of memory\n",
-                               MSC_HTTP_TEXT);
+        char *copy = msc_strdup(key);
+        enum msc_status status = MSC_ALLOCATED(copy);
+        status = status == MSC_OK ? make_room(cache) : status;
+        if (status != MSC_OK) {
+            msc_free(copy);
+            return status;
+        }
+        item = &cache->items[cache->n++];
+        *item = (struct msc_page_cache_item){.key = copy};
     }
-    if (msc_clock_seconds() - item->tried_s >= item->rest_s) {
-        refresh_item(item, source);
+    struct msc_http_text *old = item->text;
+    char *kept = item->key;
+    *item = *made;
+    item->key = kept;
+    item->text = made->text ? msc_http_text_keep(made->text) : old;
+    if (made->text) {
+        msc_http_text_drop(old);
     }
-    return item->failure[0] == '\0' ? MHD_queue_response(connection, MHD_HTTP_OK, item->response)
-                                    : msc_http_answer(connection, MHD_HTTP_INTERNAL_SERVER_ERROR,
-                                                      item->failure, MSC_HTTP_TEXT);
+    return MSC_OK;
+}
+
+// Makes the page and keeps it. The caller holds `making`.
+static enum msc_status renew(struct msc_http_text **out, struct msc_page_cache *cache,
+                             const struct msc_page_source *source) {
+    struct msc_page_cache_item *item = find_item(cache, source->key);
+    struct msc_page_cache_item made = {.stamp = stamp_of_files(source->paths, source->n)};
+    double begin_s = msc_clock_seconds();
+    if (source->n > 0 && is_as_made(item, &made.stamp)) {
+        return take(out, item);
+    }
+    made.status = make(&made.text, source);
+    if (made.status != MSC_OK) {
+        snprintf(made.failure, sizeof made.failure, "%s", msc_status_message());
+    }
+    made.tried_s = msc_clock_seconds();
+    made.rest_s = REST_TIMES * (made.tried_s - begin_s);
+    made.rest_s = made.rest_s > LEAST_REST_S ? made.rest_s : LEAST_REST_S;
+    pthread_mutex_lock(&cache->lock);
+    enum msc_status status = store(cache, source->key, &made);
+    pthread_mutex_unlock(&cache->lock);
+    status = status == MSC_OK ? take(out, &made) : status;
+    msc_http_text_drop(made.text);
+    return status;
+}
+
+enum msc_status msc_page_cache_get(struct msc_http_text **out, struct msc_page_cache *cache,
+                                   const struct msc_page_source *source) {
+    enum msc_status status = MSC_OK;
+    pthread_mutex_lock(&cache->lock);
+    const struct msc_page_cache_item *item = find_item(cache, source->key);
+    bool is_kept = is_fresh(item);
+    bool is_ours = !is_kept && pthread_mutex_trylock(&cache->making) == 0;
+    is_kept = is_kept || (!is_ours && item && item->text);
+    status = is_kept ? take(out, item) : MSC_OK;
+    pthread_mutex_unlock(&cache->lock);
+    if (is_kept) {
+        return status;
+    }
+    if (!is_ours) {
+        pthread_mutex_lock(&cache->making);
+    }
+    // Another request may have made it just now.
+    item = find_item(cache, source->key);
+    status = is_fresh(item) ? take(out, item) : renew(out, cache, source);
+    pthread_mutex_unlock(&cache->making);
+    return status;
 }

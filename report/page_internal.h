@@ -53,6 +53,8 @@ void msc_page__reasons(struct msc_str *out, const cJSON *verdict);
 enum msc_status msc_page__plans(struct msc_str *out, const cJSON *numbers);
 // Writes all sections of one record, beginning with its summary box.
 enum msc_status msc_page__record(struct msc_str *out, const cJSON *record, int index);
+// Writes the section of the delivered plan's layers (model/layers.h), if the record has them.
+void msc_page__layers(struct msc_str *out, const cJSON *record, int index);
 // Writes a comparison of several records with its verdict.
 enum msc_status msc_page__compare(struct msc_str *out, const cJSON *records, const cJSON *verdict);
 

@@ -32,8 +32,8 @@ function searchAgain(inputs, words) {
   });
 }
 
-// Replaces the page's sections by those of a newer page. Opened details, scroll positions, and a
-// network whose plan is unchanged are kept.
+// Replaces the page's sections by those of a newer page. Opened details and scopes, scroll positions,
+// and a network whose plan is unchanged are kept.
 function replaceArticles(newer, isSamePlan) {
   document.querySelectorAll("main > article").forEach((article) => {
     const other = newer.getElementById(article.id);
@@ -47,6 +47,8 @@ function replaceArticles(newer, isSamePlan) {
     const room = fresh.querySelector(".network");
     if (network && room && isSamePlan) {
       room.replaceWith(network);
+    } else if (network && room) {
+      room.openScopes = network.openScopes;
     }
     article.replaceWith(fresh);
     closeTables(fresh);

@@ -234,7 +234,7 @@ static void write_speed(struct msc_str *out, const cJSON *record, int index) {
     msc_page__chart(out, "reuse", "The share of the work that was reused over the time of search");
     msc_str_append(out, "</div>\n");
     begin_details(out, "As numbers");
-    msc_page__table(out, "Speed and reuse", columns, "nnn");
+    msc_page__table(out, "Speed and reuse over time", columns, "nnn");
     for (int i = 0; i < n; i++) {
         msc_page__row(out, NULL);
         for (int k = 0; k < 3; k++) {
@@ -525,6 +525,7 @@ enum msc_status msc_page__record(struct msc_str *out, const cJSON *record, int i
     write_tradeoff(out, record, index);
     write_choices(out, record, index);
     write_layers(out, record, index);
+    msc_page__layers(out, record, index);
     write_effects(out, record, index);
     write_learnt(out, record, index);
     write_graph(out, record, index);

@@ -41,6 +41,23 @@ void msc_patience_renew(struct msc_patience *p, struct msc_patience_wait *wait) 
     set_wait(p, wait, wait ? wait->socket : -1);
 }
 
+void msc_patience_pause(struct msc_patience *p, struct msc_patience_wait *wait) {
+    if (wait) {
+        pthread_mutex_lock(&p->lock);
+        wait->paused_s = msc_clock_seconds();
+        pthread_mutex_unlock(&p->lock);
+    }
+}
+
+void msc_patience_go_on(struct msc_patience *p, struct msc_patience_wait *wait) {
+    if (wait) {
+        pthread_mutex_lock(&p->lock);
+        wait->since_s += wait->paused_s > 0.0 ? msc_clock_seconds() - wait->paused_s : 0.0;
+        wait->paused_s = 0.0;
+        pthread_mutex_unlock(&p->lock);
+    }
+}
+
 void msc_patience_close(struct msc_patience *p, struct msc_patience_wait *wait) {
     set_wait(p, wait, -1);
 }
@@ -50,8 +67,9 @@ void msc_patience_end_late(struct msc_patience *p, double limit_s) {
     pthread_mutex_lock(&p->lock);
     double now_s = msc_clock_seconds();
     for (size_t i = 0; i < p->n; i++) {
-        if (p->waits[i].socket >= 0 && now_s - p->waits[i].since_s >= limit_s) {
-            shutdown(p->waits[i].socket, SHUT_RDWR);
+        const struct msc_patience_wait *wait = &p->waits[i];
+        if (wait->socket >= 0 && wait->paused_s == 0.0 && now_s - wait->since_s >= limit_s) {
+            shutdown(wait->socket, SHUT_RDWR);
         }
     }
     pthread_mutex_unlock(&p->lock);

@@ -13,6 +13,7 @@
 struct msc_patience_wait {
     int socket; // -1: the slot is free
     double since_s;
+    double paused_s; // since when the server itself works on the request; 0: it does not
 };
 
 struct msc_patience {
@@ -27,6 +28,9 @@ void msc_patience_finish(struct msc_patience *p);
 struct msc_patience_wait *msc_patience_open(struct msc_patience *p, int socket);
 // The request is complete, or its answer was sent: the time limit starts again. `wait` may be NULL.
 void msc_patience_renew(struct msc_patience *p, struct msc_patience_wait *wait);
+// The server begins and ends work on the request. The time between does not count.
+void msc_patience_pause(struct msc_patience *p, struct msc_patience_wait *wait);
+void msc_patience_go_on(struct msc_patience *p, struct msc_patience_wait *wait);
 void msc_patience_close(struct msc_patience *p, struct msc_patience_wait *wait);
 // Ends connections without an event for `limit_s` seconds.
 void msc_patience_end_late(struct msc_patience *p, double limit_s);

@@ -179,8 +179,9 @@ static void write_mark(struct msc_str *out, const struct msc_plot_set *set, doub
 }
 
 static void write_bar(struct msc_str *out, const struct msc_plot_set *set, size_t i,
-                      const struct span *x, const struct span *y) {
-    double left = place(x, set->x[i] - 0.45), right = place(x, set->x[i] + 0.45);
+                      const struct span *x, const struct span *y, double bar_width) {
+    double half = bar_width > 0.0 ? bar_width / 2.0 : 0.45;
+    double left = place(x, set->x[i] - half), right = place(x, set->x[i] + half);
     double top = place(y, set->y[i]);
     msc_str_printf(out,
                    "<rect fill=\"%s\" x=\"%.2f\" y=\"%.1f\" width=\"%.2f\" height=\"%.1f\"/>\n",
@@ -188,7 +189,7 @@ static void write_bar(struct msc_str *out, const struct msc_plot_set *set, size_
 }
 
 static void write_set(struct msc_str *out, const struct msc_plot_set *set, const struct span *x,
-                      const struct span *y) {
+                      const struct span *y, double bar_width) {
     if (set->mark == MSC_PLOT_STEPS || set->mark == MSC_PLOT_DASHES) {
         write_path(out, set, x, y);
         return;
@@ -198,7 +199,7 @@ static void write_set(struct msc_str *out, const struct msc_plot_set *set, const
             continue;
         }
         if (set->mark == MSC_PLOT_BARS) {
-            write_bar(out, set, i, x, y);
+            write_bar(out, set, i, x, y, bar_width);
         } else {
             write_mark(out, set, place(x, set->x[i]), place(y, set->y[i]));
         }
@@ -232,7 +233,7 @@ static void write_legend(struct msc_str *out, const struct msc_plot *plot) {
     double x = LEFT;
     for (size_t s = 0; s < plot->n_sets; s++) {
         const struct msc_plot_set *set = &plot->sets[s];
-        if (!has_any(set)) {
+        if (!has_any(set) || set->name[0] == '\0') {
             continue;
         }
         msc_str_printf(out, "<rect x=\"%.1f\" y=\"16\" width=\"14\" height=\"4\" fill=\"%s\"/>\n",
@@ -267,7 +268,7 @@ enum msc_status msc_plot_write(struct msc_str *out, const struct msc_plot *plot)
     write_axis(out, &plot->x, &x, &y, true);
     write_axis(out, &plot->y, &y, &x, false);
     for (size_t s = 0; s < plot->n_sets; s++) {
-        write_set(out, &plot->sets[s], &x, &y);
+        write_set(out, &plot->sets[s], &x, &y, plot->bar_width);
     }
     write_legend(out, plot);
     msc_str_append(out, "</svg>\n");

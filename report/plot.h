@@ -13,12 +13,12 @@ enum msc_plot_mark {
     MSC_PLOT_RINGS,  // open circles
     MSC_PLOT_LARGE,  // large diamonds
     MSC_PLOT_DASHES, // a dashed line through the points
-    MSC_PLOT_BARS,   // upright bars from 0, one unit of x wide
+    MSC_PLOT_BARS,   // upright bars from 0
 };
 
 // n points. A point with a number that is not finite is left out.
 struct msc_plot_set {
-    const char *name; // in the legend
+    const char *name; // in the legend; "": not there
     const char *color;
     const double *x, *y;
     size_t n;
@@ -37,6 +37,7 @@ struct msc_plot_axis {
 struct msc_plot {
     const char *title; // for readers of the file; not drawn
     struct msc_plot_axis x, y;
+    double bar_width;                // of MSC_PLOT_BARS, in x; 0: 1, with a gap between bars
     const struct msc_plot_set *sets; // drawn in this order
     size_t n_sets;
 };

@@ -63,9 +63,15 @@ static enum msc_status write_list(struct msc_str *out, const struct msc_page_sou
                                                             .heading = "Running searches first",
                                                             .columns = columns,
                                                             .keys = keys,
-                                                            .kinds = "  nn ",
+                                                            .kinds = " wnn ",
                                                             .rows = s->list,
                                                             .all = has_all(s) ? "all" : NULL});
+}
+
+static enum MHD_Result answer_failure(struct MHD_Connection *connection) {
+    char line[512];
+    snprintf(line, sizeof line, "%s\n", msc_status_message());
+    return msc_http_answer(connection, MHD_HTTP_INTERNAL_SERVER_ERROR, line, MSC_HTTP_TEXT);
 }
 
 static enum MHD_Result answer_page(struct msc_server *s, struct MHD_Connection *connection,
@@ -76,7 +82,13 @@ static enum MHD_Result answer_page(struct msc_server *s, struct MHD_Connection *
                                            .write = n > 0 ? msc_page_write_records : write_list,
                                            .back = s->is_of_one ? NULL : "./",
                                            .payload = s};
-    return msc_page_cache_answer(&s->pages, connection, &source);
+    struct msc_http_text *page = NULL;
+    if (msc_page_cache_get(&page, &s->pages, &source) != MSC_OK) {
+        return answer_failure(connection);
+    }
+    enum MHD_Result result = msc_http_send(connection, MHD_HTTP_OK, page, &s->patience);
+    msc_http_text_drop(page);
+    return result;
 }
 
 static enum MHD_Result answer_address(struct msc_server *s, struct MHD_Connection *connection,
@@ -88,8 +100,7 @@ static enum MHD_Result answer_address(struct msc_server *s, struct MHD_Connectio
         return answer_page(s, connection, rest, s->paths, s->n);
     }
     if (!s->list && refresh_list(s) != MSC_OK) {
-        return msc_http_answer(connection, MHD_HTTP_INTERNAL_SERVER_ERROR, msc_status_message(),
-                               MSC_HTTP_TEXT);
+        return answer_failure(connection);
     }
     const char *path = msc_workspace_find(s->list, rest);
     return path ? answer_page(s, connection, rest, &path, 1)
@@ -173,8 +184,9 @@ static enum MHD_Result answer(void *payload, struct MHD_Connection *connection, 
     (void)upload;
     (void)upload_size;
     (void)of_request;
-    enum MHD_Result result = answer_request(s, connection, url, method);
     // The time for making the page does not count towards the connection's time limit.
+    msc_http_pause(&s->patience, connection);
+    enum MHD_Result result = answer_request(s, connection, url, method);
     msc_http_renew(&s->patience, connection);
     return result;
 }
@@ -202,9 +214,9 @@ static enum msc_status listen_at(struct msc_server *s, uint16_t port) {
     s->daemon = MHD_start_daemon(
         MHD_USE_AUTO_INTERNAL_THREAD, port, NULL, NULL, answer, s, MHD_OPTION_SOCK_ADDR,
         (const struct sockaddr *)&address, MHD_OPTION_CONNECTION_LIMIT, (unsigned)MOST_CONNECTIONS,
-        MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)TIMEOUT_S, MHD_OPTION_NOTIFY_CONNECTION,
-        msc_http_note_connection, &s->patience, MHD_OPTION_NOTIFY_COMPLETED, msc_http_note_end,
-        &s->patience, MHD_OPTION_UNESCAPE_CALLBACK, msc_http_keep_escapes, NULL, MHD_OPTION_END);
+        MHD_OPTION_NOTIFY_CONNECTION, msc_http_note_connection, &s->patience,
+        MHD_OPTION_NOTIFY_COMPLETED, msc_http_note_end, &s->patience, MHD_OPTION_UNESCAPE_CALLBACK,
+        msc_http_keep_escapes, NULL, MHD_OPTION_END);
     if (!s->daemon) {
         return MSC_FAIL(MSC_E_IO, "cannot listen at 127.0.0.1:%u: %s", (unsigned)port,
                         strerror(errno));
@@ -228,6 +240,7 @@ enum msc_status msc_server_start(struct msc_server **out,
     MSC_TRY(MSC_ALLOCATED(s));
     s->paths = options->paths;
     s->n = options->n;
+    msc_page_cache_init(&s->pages);
     msc_patience_init(&s->patience, s->waits, MOST_CONNECTIONS);
     s->is_of_one = is_one_record(options);
     enum msc_status status = choose_token(s);

@@ -84,7 +84,7 @@ static void append_scaled(struct msc_str *out, double value, double step, const 
 void msc_unit_value(struct msc_str *out, const char *column, double value) {
     static const char *const bytes[] = {" bytes", " KB", " MB", " GB"};
     static const char *const times[] = {" µs", " ms", " s"};
-    static const char *const counts[] = {"", " thousand", " million", " billion"};
+    static const char *const counts[] = {"", " thousand", " million", " billion", " trillion"};
     const struct metric *m = find(column);
     enum unit unit = m && isfinite(value) ? m->unit : PLAIN;
     bool is_whole = fabs(value) < 1e15 && value == floor(value);
@@ -97,7 +97,7 @@ void msc_unit_value(struct msc_str *out, const char *column, double value) {
     } else if (unit == MICROSECONDS) {
         append_scaled(out, value, 1000.0, times, 3);
     } else if (unit == COUNT) {
-        append_scaled(out, value, 1000.0, counts, 4);
+        append_scaled(out, value, 1000.0, counts, 5);
     } else {
         msc_str_printf(out, is_whole ? "%.0f" : "%.4g", value);
     }

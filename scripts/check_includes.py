@@ -16,7 +16,8 @@ BACKEND = GRAPH + ["graph/reference", "kernels", "kernels/lowering"]
 BELOW_ENV = GRAPH + ["graph/passes", "graph/reference", "graph/rules", "graph/onnx", "kernels",
                      "kernels/vulkan", "kernels/engine", "tools"]
 ENV = BELOW_ENV + ["env/api", "env"]
-ABOVE_ENV = ENV + ["env/quantize", "env/prune", "env/combined", "agents", "records"]
+ABOVE_ENV = ENV + ["env/quantize", "env/prune", "env/combined", "env/placement", "agents",
+                   "records"]
 BELOW_PIPELINE = ABOVE_ENV + ["supervise", "cluster", "search", "checks", "results", "config", "model"]
 ALLOWED = {
     "base": [],
@@ -29,6 +30,7 @@ ALLOWED = {
     "graph/rules": GRAPH + ["graph/passes", "graph/reference"],
     "graph/gguf": GRAPH,
     "graph/onnx": GRAPH + ["graph/passes", "graph/gguf"],
+    "graph/tflite": GRAPH + ["graph/passes", "graph/onnx"],
     "kernels": GRAPH,
     "kernels/lowering": GRAPH + ["graph/reference", "kernels"],
     "kernels/cpu": BACKEND,
@@ -42,6 +44,7 @@ ALLOWED = {
     "env/quantize": ENV,
     "env/prune": ENV,
     "env/combined": ENV + ["env/quantize", "env/prune"],
+    "env/placement": ENV,
     "agents": ["base", "env/api"],
     "records": ["base", "env/api"],
     "supervise": ["base", "records"],
@@ -50,7 +53,7 @@ ALLOWED = {
     "checks": ABOVE_ENV,
     "results": ABOVE_ENV + ["search", "checks"],
     "config": ABOVE_ENV + ["supervise", "search"],
-    "model": BELOW_ENV + ["env/api", "env", "records", "config"],
+    "model": BELOW_ENV + ["graph/tflite", "env/api", "env", "env/placement", "records", "config"],
     "codegen": GRAPH + ["graph/onnx", "tools", "model"],
     "pipeline": BELOW_PIPELINE,
     "pipeline/quick": BELOW_PIPELINE + ["pipeline"],

@@ -34,7 +34,7 @@ struct msc_job *msc_jobs__find(struct msc_jobs *jobs, const char *user, const ch
     for (size_t i = 0; i < jobs->n; i++) {
         struct msc_job *job = jobs->items[i];
         if (strcmp(job->id, id) == 0) {
-            return !job->is_removed && strcmp(job->user, user) == 0 ? job : NULL;
+            return !job->now.is_removed && strcmp(job->user, user) == 0 ? job : NULL;
         }
     }
     return NULL;
@@ -44,15 +44,23 @@ static size_t count(const struct msc_jobs *jobs, const char *user, bool is_runni
     size_t n = 0;
     for (size_t i = 0; i < jobs->n; i++) {
         const struct msc_job *job = jobs->items[i];
-        n += (is_running ? job->pid > 0 : !job->is_removed) &&
+        n += (is_running ? job->pid > 0 : !job->now.is_removed) &&
              (!user || strcmp(job->user, user) == 0);
     }
     return n;
 }
 
-// Inserts a job by its number, and takes ownership of it.
-static enum msc_status insert(struct msc_jobs *jobs, struct msc_job *job) {
-    MSC_TRY(msc_grow(&jobs->items, &jobs->capacity, jobs->n + 1, sizeof jobs->items[0]));
+static enum msc_status reserve(struct msc_jobs *jobs) {
+    pthread_mutex_lock(&jobs->lock);
+    enum msc_status status =
+        msc_grow(&jobs->items, &jobs->capacity, jobs->n + 1, sizeof jobs->items[0]);
+    pthread_mutex_unlock(&jobs->lock);
+    return status;
+}
+
+// Inserts a job by its number into reserved room, and takes ownership of it.
+static void insert(struct msc_jobs *jobs, struct msc_job *job) {
+    pthread_mutex_lock(&jobs->lock);
     size_t at = jobs->n;
     for (; at > 0 && jobs->items[at - 1]->number > job->number; at--) {
         jobs->items[at] = jobs->items[at - 1];
@@ -60,13 +68,24 @@ static enum msc_status insert(struct msc_jobs *jobs, struct msc_job *job) {
     jobs->items[at] = job;
     jobs->n++;
     jobs->next_number = job->number >= jobs->next_number ? job->number + 1 : jobs->next_number;
-    return MSC_OK;
+    pthread_mutex_unlock(&jobs->lock);
 }
 
 static void drop(struct msc_jobs *jobs, size_t at) {
-    msc_job__destroy(jobs->items[at]);
+    pthread_mutex_lock(&jobs->lock);
+    struct msc_job *job = jobs->items[at];
     jobs->n--;
     memmove(&jobs->items[at], &jobs->items[at + 1], (jobs->n - at) * sizeof jobs->items[0]);
+    pthread_mutex_unlock(&jobs->lock);
+    msc_job__destroy(job);
+}
+
+// For the thread that steps: other threads only add jobs, behind the others.
+static struct msc_job *job_at(struct msc_jobs *jobs, size_t i) {
+    pthread_mutex_lock(&jobs->lock);
+    struct msc_job *job = i < jobs->n ? jobs->items[i] : NULL;
+    pthread_mutex_unlock(&jobs->lock);
+    return job;
 }
 
 // ---- Opening ----------------------------------------------------------------------------------
@@ -76,24 +95,37 @@ static bool is_id(const char *name) {
            strspn(name, "0123456789abcdef") == MSC_JOB_ID_BYTES - 1;
 }
 
+// A job that ran when the server ended is queued again.
+static void requeue(struct msc_jobs *jobs, struct msc_job *job) {
+    struct msc_job_now next = job->now;
+    next.state = next.is_cancelled ? MSC_JOB_CANCELLED : MSC_JOB_QUEUED;
+    next.is_cancelled = false;
+    next.ended_s = next.state == MSC_JOB_CANCELLED ? msc_clock_wall_seconds() : 0.0;
+    (void)msc_job__change(jobs, job, &next, true); // a full disk: it is written later
+}
+
+// A job that cannot be read is left out, with its files.
 static enum msc_status load_job(struct msc_jobs *jobs, const char *id, struct msc_arena *arena) {
     const char *folder = msc_path_join(arena, jobs->o.folder, id);
     struct msc_job *job = folder ? msc_job__create(id, folder) : NULL;
     MSC_TRY(MSC_ALLOCATED(job));
     enum msc_status status = msc_job__read(job);
-    if (status == MSC_OK && job->state == MSC_JOB_RUNNING) {
-        job->state = job->is_cancelled ? MSC_JOB_CANCELLED : MSC_JOB_QUEUED;
-        job->is_cancelled = false;
-        job->ended_s = job->state == MSC_JOB_CANCELLED ? msc_clock_wall_seconds() : 0.0;
-        job->is_unwritten = msc_job__write(job) != MSC_OK; // a full disk: it is tried again
+    bool is_readable = status == MSC_OK;
+    if (!is_readable && status != MSC_E_NOMEM) {
+        msc_log(jobs->o.log, MSC_LOG_WARNING, "job %s is left out: %s", id, msc_status_message());
+        status = MSC_OK;
+    } else if (is_readable) {
+        status = reserve(jobs);
     }
-    if (status == MSC_OK) {
-        status = insert(jobs, job);
-    }
-    if (status != MSC_OK) {
+    if (status != MSC_OK || !is_readable) {
         msc_job__destroy(job);
+        return status;
     }
-    return status;
+    if (job->now.state == MSC_JOB_RUNNING) {
+        requeue(jobs, job);
+    }
+    insert(jobs, job);
+    return MSC_OK;
 }
 
 static enum msc_status load_jobs(struct msc_jobs *jobs) {
@@ -142,6 +174,7 @@ enum msc_status msc_jobs_open(struct msc_jobs **out, const struct msc_jobs_optio
     jobs->o = *options;
     jobs->folder_lock = -1;
     jobs->next_number = 1;
+    pthread_mutex_init(&jobs->changes, NULL);
     pthread_mutex_init(&jobs->lock, NULL);
     if (jobs->o.threads <= 0) {
         jobs->o.threads = msc_machine_n_threads();
@@ -172,117 +205,158 @@ void msc_jobs_close(struct msc_jobs *jobs) {
         close(jobs->folder_lock);
     }
     pthread_mutex_destroy(&jobs->lock);
+    pthread_mutex_destroy(&jobs->changes);
     msc_free(jobs->items);
     msc_free(jobs);
 }
 
 // ---- Running ----------------------------------------------------------------------------------
 
-static const struct msc_user *user_named(const struct msc_jobs *jobs, const char *name) {
-    for (size_t i = 0; i < jobs->o.users->n; i++) {
-        if (strcmp(jobs->o.users->items[i].name, name) == 0) {
-            return &jobs->o.users->items[i];
-        }
+// What decides whose job is next.
+struct turn {
+    struct msc_job *oldest; // queued job that may start; NULL: none
+    size_t n_running, most_running;
+    double begun_s; // when a job of the user was last started
+};
+
+// The index of a user; users that the file no longer has share the last one.
+static size_t user_index(const struct msc_users *users, const char *name) {
+    size_t i = 0;
+    while (i < users->n && strcmp(users->items[i].name, name) != 0) {
+        i++;
     }
-    return NULL;
+    return i;
 }
 
-// When a job of the user was last started.
-static double last_begun(const struct msc_jobs *jobs, const char *user) {
-    double last = 0.0;
+static void note_turn(struct turn *t, struct msc_job *job, double now_s) {
+    bool may_start = job->now.state == MSC_JOB_QUEUED && !job->now.is_removed && job->pid == 0 &&
+                     job->not_before_s <= now_s;
+    t->n_running += job->pid > 0;
+    t->begun_s = job->now.begun_s > t->begun_s ? job->now.begun_s : t->begun_s;
+    t->oldest = may_start && !t->oldest ? job : t->oldest;
+}
+
+static bool is_before(const struct turn *a, const struct turn *b) {
+    return a->n_running != b->n_running ? a->n_running < b->n_running
+           : a->begun_s != b->begun_s   ? a->begun_s < b->begun_s
+                                        : a->oldest->number < b->oldest->number;
+}
+
+// The next job to start: the oldest of the user with the fewest running ones; of several such
+// users, of the one who has waited longest since a start. NULL: none may start.
+static struct msc_job *next_job(struct msc_jobs *jobs) {
+    const struct msc_users *users = jobs->o.users;
+    const struct turn *best = NULL;
+    struct msc_job *found = NULL;
+    struct turn *turns = msc_alloc_zero(users->n + 1, sizeof *turns);
+    if (!turns) {
+        return NULL; // it is tried again at the next step
+    }
+    double now_s = msc_clock_seconds();
+    pthread_mutex_lock(&jobs->changes);
     for (size_t i = 0; i < jobs->n; i++) {
-        bool is_later = jobs->items[i]->begun_s > last;
-        last = is_later && strcmp(jobs->items[i]->user, user) == 0 ? jobs->items[i]->begun_s : last;
+        note_turn(&turns[user_index(users, jobs->items[i]->user)], jobs->items[i], now_s);
     }
-    return last;
+    pthread_mutex_unlock(&jobs->changes);
+    for (size_t i = 0; i <= users->n; i++) {
+        const struct turn *t = &turns[i];
+        bool may = t->oldest && (i == users->n || t->n_running < (size_t)users->items[i].running);
+        best = may && (!best || is_before(t, best)) ? t : best;
+    }
+    found = best ? best->oldest : NULL;
+    msc_free(turns);
+    return found;
 }
 
-// The next job to start: the oldest of the user with the fewest running ones; of several such users,
-// of the one who has waited longest since a start. NULL: none may start.
-static struct msc_job *next_job(const struct msc_jobs *jobs) {
-    struct msc_job *best = NULL;
-    size_t least = 0;
-    double longest = 0.0;
-    for (size_t i = 0; i < jobs->n; i++) {
-        struct msc_job *job = jobs->items[i];
-        if (job->state != MSC_JOB_QUEUED || job->is_removed) {
-            continue;
-        }
-        const struct msc_user *user = user_named(jobs, job->user);
-        size_t n = count(jobs, job->user, true);
-        bool may = !user || n < (size_t)user->running;
-        double begun = last_begun(jobs, job->user);
-        if (may && (!best || n < least || (n == least && begun < longest))) {
-            best = job;
-            least = n;
-            longest = begun;
-        }
-    }
-    return best;
+static size_t n_running(struct msc_jobs *jobs, const char *user) {
+    pthread_mutex_lock(&jobs->lock);
+    size_t n = count(jobs, user, true);
+    pthread_mutex_unlock(&jobs->lock);
+    return n;
 }
 
+// A job that does not start holds up no other: it has failed, or is put off.
 static void start_jobs(struct msc_jobs *jobs) {
-    for (size_t n = count(jobs, NULL, true); n < (size_t)jobs->o.most_running; n++) {
-        struct msc_job *job = next_job(jobs);
-        if (!job) {
-            return;
-        }
+    struct msc_job *job = NULL;
+    while (n_running(jobs, NULL) < (size_t)jobs->o.most_running && (job = next_job(jobs)) != NULL) {
         msc_job__start(jobs, job);
-        if (job->state == MSC_JOB_QUEUED) {
-            return; // its last process is still ending
-        }
     }
 }
 
-static uint64_t weigh(const struct msc_jobs *jobs, const char *user) {
+uint64_t msc_jobs_disk_bytes(struct msc_jobs *jobs, const struct msc_user *user) {
+    struct msc_arena arena = {0};
+    size_t n = 0;
     uint64_t sum = 0;
-    for (size_t i = 0; i < jobs->n; i++) {
-        if (strcmp(jobs->items[i]->user, user) == 0) {
-            sum += msc_file_tree_bytes(jobs->items[i]->folder);
+    pthread_mutex_lock(&jobs->lock);
+    const char **folders = msc_arena_array(&arena, jobs->n + 1, sizeof *folders);
+    for (size_t i = 0; folders && i < jobs->n; i++) {
+        const struct msc_job *job = jobs->items[i];
+        const char *folder =
+            strcmp(job->user, user->name) == 0 ? msc_arena_strdup(&arena, job->folder) : NULL;
+        if (folder) {
+            folders[n++] = folder;
         }
     }
+    pthread_mutex_unlock(&jobs->lock);
+    for (size_t i = 0; i < n; i++) {
+        sum += msc_file_tree_bytes(folders[i]);
+    }
+    msc_arena_finish(&arena);
     return sum;
 }
 
-// Stops the searches of users whose jobs use more of the disk than they may.
+static void signal_user(struct msc_jobs *jobs, const struct msc_user *user) {
+    pthread_mutex_lock(&jobs->changes);
+    for (size_t i = 0; i < jobs->n; i++) {
+        struct msc_job *job = jobs->items[i];
+        if (strcmp(job->user, user->name) == 0 && msc_job__signal(job, SIGTERM)) {
+            job->is_over_quota = true;
+        }
+    }
+    pthread_mutex_unlock(&jobs->changes);
+}
+
+// Stops the searches of users whose jobs use more of the disk than they may: first after their
+// rounds, and at once if they still run when the disk is measured again.
 static void check_quotas(struct msc_jobs *jobs) {
     for (size_t i = 0; i < jobs->o.users->n; i++) {
         const struct msc_user *user = &jobs->o.users->items[i];
-        if (count(jobs, user->name, true) == 0 || weigh(jobs, user->name) <= user->disk_bytes) {
-            continue;
-        }
-        for (size_t j = 0; j < jobs->n; j++) {
-            struct msc_job *job = jobs->items[j];
-            if (job->pid > 0 && strcmp(job->user, user->name) == 0 && !job->is_over_quota) {
-                job->is_over_quota = msc_job__signal(job, SIGTERM);
-            }
+        if (n_running(jobs, user->name) > 0 && msc_jobs_disk_bytes(jobs, user) > user->disk_bytes) {
+            signal_user(jobs, user);
         }
     }
 }
 
 static void rewrite(struct msc_jobs *jobs) {
+    pthread_mutex_lock(&jobs->changes);
     for (size_t i = 0; i < jobs->n; i++) {
-        struct msc_job *job = jobs->items[i];
-        if (job->is_unwritten) {
-            job->is_unwritten = msc_job__write(job) != MSC_OK;
+        if (jobs->items[i]->is_unwritten) {
+            struct msc_job_now now = jobs->items[i]->now;
+            (void)msc_job__change(jobs, jobs->items[i], &now, true);
         }
     }
+    pthread_mutex_unlock(&jobs->changes);
 }
 
-// Renames the folders of removed jobs whose processes have ended. The rest needs no lock.
-static void hide_removed(struct msc_jobs *jobs) {
+// Renames the folders of removed jobs whose processes have ended. True: there are some to remove.
+static bool hide_removed(struct msc_jobs *jobs) {
+    bool is_any = false;
+    pthread_mutex_lock(&jobs->changes);
     for (size_t i = jobs->n; i-- > 0;) {
         struct msc_job *job = jobs->items[i];
-        if (!job->is_removed || job->pid > 0) {
+        if (!job->now.is_removed || job->pid > 0) {
             continue;
         }
         struct msc_arena arena = {0};
         const char *to = msc_arena_printf(&arena, "%s/" GONE "%s", jobs->o.folder, job->id);
         if (to && msc_file_rename(job->folder, to) == MSC_OK) {
             drop(jobs, i);
+            is_any = true;
         }
         msc_arena_finish(&arena);
     }
+    pthread_mutex_unlock(&jobs->changes);
+    return is_any;
 }
 
 static void sweep(const struct msc_jobs *jobs) {
@@ -298,53 +372,45 @@ static void sweep(const struct msc_jobs *jobs) {
 }
 
 void msc_jobs_step(struct msc_jobs *jobs) {
-    pthread_mutex_lock(&jobs->lock);
     double now_s = msc_clock_seconds();
-    size_t n_before = jobs->n;
-    for (size_t i = 0; i < jobs->n; i++) {
-        msc_job__look(jobs, jobs->items[i]);
+    struct msc_job *job = NULL;
+    for (size_t i = 0; (job = job_at(jobs, i)) != NULL; i++) {
+        msc_job__look(jobs, job);
     }
     if (now_s - jobs->weighed_s >= WEIGH_S) {
-        jobs->weighed_s = now_s;
         check_quotas(jobs);
+        jobs->weighed_s = msc_clock_seconds(); // measuring may take long
     }
     if (now_s - jobs->rewritten_s >= REWRITE_S) {
         jobs->rewritten_s = now_s;
         rewrite(jobs);
     }
-    hide_removed(jobs);
+    if (hide_removed(jobs)) {
+        sweep(jobs);
+    }
     if (!jobs->is_stopping) {
         start_jobs(jobs);
-    }
-    bool is_fewer = jobs->n < n_before;
-    pthread_mutex_unlock(&jobs->lock);
-    if (is_fewer) {
-        sweep(jobs);
     }
 }
 
 static void signal_all(struct msc_jobs *jobs, int signal_number) {
-    pthread_mutex_lock(&jobs->lock);
-    jobs->is_stopping = true;
+    pthread_mutex_lock(&jobs->changes);
     for (size_t i = 0; i < jobs->n; i++) {
         (void)msc_job__signal(jobs->items[i], signal_number);
     }
-    pthread_mutex_unlock(&jobs->lock);
+    pthread_mutex_unlock(&jobs->changes);
 }
 
-static size_t n_running(struct msc_jobs *jobs) {
-    pthread_mutex_lock(&jobs->lock);
-    size_t n = count(jobs, NULL, true);
-    pthread_mutex_unlock(&jobs->lock);
-    return n;
+void msc_jobs_begin_stop(struct msc_jobs *jobs) {
+    jobs->is_stopping = true;
+    signal_all(jobs, SIGTERM);
 }
 
 void msc_jobs_stop(struct msc_jobs *jobs, bool (*is_wanted_now)(void)) {
     const struct timespec pause = {.tv_nsec = 20000000};
     double begin_s = msc_clock_seconds();
     bool is_urgent = false;
-    signal_all(jobs, SIGTERM);
-    while (n_running(jobs) > 0) {
+    while (n_running(jobs, NULL) > 0) {
         if (!is_urgent && is_wanted_now()) {
             is_urgent = true;
             signal_all(jobs, SIGTERM); // the second request: at once
@@ -420,14 +486,14 @@ static enum msc_status publish(struct msc_jobs *jobs, struct msc_job *job,
         goto out;
     }
     job->number = jobs->next_number;
-    MSC_TRY_OUT(msc_grow(&jobs->items, &jobs->capacity, jobs->n + 1, sizeof jobs->items[0]));
-    MSC_TRY_OUT(msc_job__write(job));
+    MSC_TRY_OUT(reserve(jobs));
+    MSC_TRY_OUT(msc_job__write(job, &job->now));
     MSC_TRY_OUT(msc_file_rename(job->folder, folder));
     msc_file_sync_folder(folder);
     msc_free(job->folder);
     job->folder = folder;
     folder = NULL;
-    status = insert(jobs, job);
+    insert(jobs, job);
 out:
     msc_free(folder);
     msc_arena_finish(&arena);
@@ -449,9 +515,9 @@ enum msc_status msc_jobs_submit(struct msc_jobs *jobs, char id[MSC_JOB_ID_BYTES]
         MSC_TRY_OUT(msc_job__check_files(job, &jobs->o));
     }
     snprintf(id, MSC_JOB_ID_BYTES, "%s", job->id);
-    pthread_mutex_lock(&jobs->lock);
+    pthread_mutex_lock(&jobs->changes);
     status = publish(jobs, job, answer, wish->user);
-    pthread_mutex_unlock(&jobs->lock);
+    pthread_mutex_unlock(&jobs->changes);
 out:
     if (status != MSC_OK) {
         msc_job__destroy(job);

@@ -9,8 +9,9 @@
 //     JOBS/.new-ID, .gone-ID   jobs that are being uploaded or removed
 //
 // A job is a child process, `mscgym search` under its own supervision. A state is written before it
-// is told, and a killed server takes its searches along. So after a restart every job is where it
-// was: jobs that ran are queued again, and their searches continue from their records.
+// shown, and a killed server takes its searches along. So after a restart every job is where it
+// was: jobs that ran are queued again, and their searches continue from their records. A request
+// for states reads memory only: it waits for no disk.
 //
 // Functions may be called by any thread, except that one thread opens, steps and closes.
 #ifndef MSC_SERVE_JOBS_H
@@ -43,8 +44,8 @@ struct msc_jobs_options {
     const struct msc_log *log;
 };
 
-// What a user asks for. Strings are borrowed; NULL: not given. Paths are those of files in the job's
-// folder `files`, or of files under a root.
+// What a user asks for. Strings are borrowed; NULL: not given. Paths are those of files in the
+// job's folder `files`, or of files under a root.
 struct msc_job_wish {
     const struct msc_user *user;
     const char *name;   // shown to people
@@ -67,8 +68,10 @@ enum msc_job_answer {
 enum msc_status msc_jobs_open(struct msc_jobs **out, const struct msc_jobs_options *options);
 // Notes which searches ended, and starts others. Call it some times a second.
 void msc_jobs_step(struct msc_jobs *jobs);
-// Stops all searches, which write what they have. Their jobs continue after the next start. If
-// `is_wanted_now` is true, or becomes true, they do not finish their rounds.
+// Asks all searches to stop after their rounds, and starts no other.
+void msc_jobs_begin_stop(struct msc_jobs *jobs);
+// Then waits until they have ended. Their jobs continue after the next start. If `is_wanted_now`
+// becomes true, they do not finish their rounds.
 void msc_jobs_stop(struct msc_jobs *jobs, bool (*is_wanted_now)(void));
 void msc_jobs_close(struct msc_jobs *jobs); // accepts NULL
 
@@ -91,7 +94,7 @@ enum msc_status msc_jobs_describe(struct msc_jobs *jobs, struct cJSON **out,
                                   const struct msc_user *user, const char *id);
 // The folder of a job, owned by the caller; NULL: the user has no such job, or memory is short.
 char *msc_jobs_folder(struct msc_jobs *jobs, const struct msc_user *user, const char *id);
-// Bytes on the disk of all jobs of a user.
+// Bytes on the disk of all jobs of a user. Reads their folders, so it may take long.
 uint64_t msc_jobs_disk_bytes(struct msc_jobs *jobs, const struct msc_user *user);
 // Stops a job: after the current round; a second time, at once.
 enum msc_job_answer msc_jobs_cancel(struct msc_jobs *jobs, const struct msc_user *user,

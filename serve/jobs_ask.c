@@ -11,11 +11,15 @@
 
 // ---- Describing -------------------------------------------------------------------------------
 
-// The number of jobs that are started before this queued one if nothing changes.
+static bool is_waiting(const struct msc_job *job) {
+    return job->now.state == MSC_JOB_QUEUED && !job->now.is_removed;
+}
+
+// The number of queued jobs before this one (NULL: of all).
 static size_t n_before(const struct msc_jobs *jobs, const struct msc_job *job) {
     size_t n = 0;
     for (size_t i = 0; i < jobs->n && jobs->items[i] != job; i++) {
-        n += jobs->items[i]->state == MSC_JOB_QUEUED && !jobs->items[i]->is_removed;
+        n += is_waiting(jobs->items[i]);
     }
     return n;
 }
@@ -26,34 +30,33 @@ static enum msc_status add_time(cJSON *object, const char *key, double seconds) 
                          : msc_json_add(object, key, cJSON_CreateNull());
 }
 
-static enum msc_status describe(cJSON *object, const struct msc_jobs *jobs, struct msc_job *job) {
-    bool is_stopping = job->state == MSC_JOB_RUNNING && job->is_cancelled;
+static enum msc_status describe(cJSON *object, const struct msc_job *job, size_t jobs_before) {
+    const struct msc_job_now *now = &job->now;
+    bool is_stopping = now->state == MSC_JOB_RUNNING && now->is_cancelled;
     MSC_TRY(msc_json_add_text(object, "id", job->id));
     MSC_TRY(msc_json_add_text(object, "name", job->name));
     MSC_TRY(msc_json_add_text(object, "user", job->user));
     MSC_TRY(msc_json_add_text(object, "state",
-                              is_stopping ? "stopping" : msc_job__state_name(job->state)));
+                              is_stopping ? "stopping" : msc_job__state_name(now->state)));
     MSC_TRY(add_time(object, "created", job->created_s));
-    MSC_TRY(add_time(object, "begun", job->begun_s));
-    MSC_TRY(add_time(object, "ended", job->ended_s));
-    if (job->state == MSC_JOB_QUEUED) {
-        MSC_TRY(msc_json_add_number(object, "jobs_before", (double)n_before(jobs, job)));
+    MSC_TRY(add_time(object, "begun", now->begun_s));
+    MSC_TRY(add_time(object, "ended", now->ended_s));
+    if (now->state == MSC_JOB_QUEUED) {
+        MSC_TRY(msc_json_add_number(object, "jobs_before", (double)jobs_before));
     }
-    if (job->message) {
-        MSC_TRY(msc_json_add_text(object, "message", job->message));
+    if (now->message) {
+        MSC_TRY(msc_json_add_text(object, "message", now->message));
     }
-    if (job->state == MSC_JOB_RUNNING) {
-        msc_job__progress(job, false);
-    }
-    return job->progress ? msc_json_add(object, "progress", cJSON_Duplicate(job->progress, true))
+    return now->progress ? msc_json_add(object, "progress", cJSON_Duplicate(now->progress, true))
                          : MSC_OK;
 }
 
-static enum msc_status make(cJSON **out, const struct msc_jobs *jobs, struct msc_job *job) {
+static enum msc_status make(cJSON **out, struct msc_job *job, size_t jobs_before) {
     cJSON *object = cJSON_CreateObject();
     enum msc_status status = MSC_ALLOCATED(object);
+    job->asked_s = msc_clock_seconds();
     if (status == MSC_OK) {
-        status = describe(object, jobs, job);
+        status = describe(object, job, jobs_before);
     }
     if (status != MSC_OK) {
         cJSON_Delete(object);
@@ -68,7 +71,7 @@ enum msc_status msc_jobs_describe(struct msc_jobs *jobs, struct cJSON **out,
     *out = NULL;
     pthread_mutex_lock(&jobs->lock);
     struct msc_job *job = msc_jobs__find(jobs, user->name, id);
-    enum msc_status status = job ? make(out, jobs, job) : MSC_OK;
+    enum msc_status status = job ? make(out, job, n_before(jobs, job)) : MSC_OK;
     pthread_mutex_unlock(&jobs->lock);
     return status;
 }
@@ -78,11 +81,13 @@ enum msc_status msc_jobs_list(struct msc_jobs *jobs, struct cJSON **out,
     cJSON *list = cJSON_CreateArray();
     enum msc_status status = MSC_ALLOCATED(list);
     pthread_mutex_lock(&jobs->lock);
+    size_t jobs_before = n_before(jobs, NULL);
     for (size_t i = jobs->n; status == MSC_OK && i-- > 0;) {
         struct msc_job *job = jobs->items[i];
         cJSON *object = NULL;
-        if (!job->is_removed && strcmp(job->user, user->name) == 0) {
-            status = make(&object, jobs, job);
+        jobs_before -= is_waiting(job);
+        if (!job->now.is_removed && strcmp(job->user, user->name) == 0) {
+            status = make(&object, job, jobs_before);
             status = status == MSC_OK ? msc_json_push(list, object) : status;
         }
     }
@@ -103,95 +108,62 @@ char *msc_jobs_folder(struct msc_jobs *jobs, const struct msc_user *user, const 
     return folder;
 }
 
-uint64_t msc_jobs_disk_bytes(struct msc_jobs *jobs, const struct msc_user *user) {
-    uint64_t sum = 0;
-    pthread_mutex_lock(&jobs->lock);
-    for (size_t i = 0; i < jobs->n; i++) {
-        if (strcmp(jobs->items[i]->user, user->name) == 0) {
-            sum += msc_file_tree_bytes(jobs->items[i]->folder);
-        }
-    }
-    pthread_mutex_unlock(&jobs->lock);
-    return sum;
-}
-
 // ---- Changing ---------------------------------------------------------------------------------
-
-// The states of a job that a request changes, to restore them if they cannot be written.
-struct before {
-    enum msc_job_state state;
-    bool is_cancelled, is_removed;
-    double ended_s;
-};
-
-// What stops a job is done even if it cannot be written: it is how a full disk gets room again.
-static enum msc_job_answer write_or_restore(struct msc_job *job, const struct before *b) {
-    bool stops = job->is_cancelled || job->is_removed || job->state == MSC_JOB_CANCELLED;
-    bool is_written = msc_job__write(job) == MSC_OK;
-    job->is_unwritten = !is_written && stops;
-    if (is_written || stops) {
-        return MSC_JOB_OK;
-    }
-    job->state = b->state;
-    job->is_cancelled = b->is_cancelled;
-    job->is_removed = b->is_removed;
-    job->ended_s = b->ended_s;
-    return MSC_JOB_FAILED;
-}
 
 static enum msc_job_answer refuse(const struct msc_job *job, const char *what) {
     (void)MSC_FAIL(MSC_E_STATE, "job %s is %s and cannot be %s", job->id,
-                   msc_job__state_name(job->state), what);
+                   msc_job__state_name(job->now.state), what);
     return MSC_JOB_REFUSED;
 }
 
-static enum msc_job_answer cancel(struct msc_job *job) {
-    enum msc_job_answer answer = MSC_JOB_OK;
-    if (job->state == MSC_JOB_RUNNING) {
-        job->is_cancelled = true;
-    } else if (job->state == MSC_JOB_QUEUED) {
-        job->state = MSC_JOB_CANCELLED;
-        job->ended_s = msc_clock_wall_seconds();
+static enum msc_job_answer cancel(struct msc_job_now *next, const struct msc_job *job) {
+    if (next->state == MSC_JOB_RUNNING) {
+        next->is_cancelled = true;
+    } else if (next->state == MSC_JOB_QUEUED) {
+        next->state = MSC_JOB_CANCELLED;
+        next->ended_s = msc_clock_wall_seconds();
     } else {
-        answer = refuse(job, "cancelled");
+        return refuse(job, "cancelled");
     }
-    return answer;
-}
-
-static enum msc_job_answer resume(struct msc_job *job) {
-    if (job->state != MSC_JOB_FAULTY && job->state != MSC_JOB_CANCELLED) {
-        return refuse(job, "resumed");
-    }
-    job->state = MSC_JOB_QUEUED;
-    job->ended_s = 0.0;
-    job->n_deaths = 0;
-    return msc_job__set_text(&job->message, NULL) == MSC_OK ? MSC_JOB_OK : MSC_JOB_FAILED;
-}
-
-static enum msc_job_answer remove_job(struct msc_job *job) {
-    job->is_removed = true;
     return MSC_JOB_OK;
 }
 
-// Changes a job, writes it, and sends its process the signal; 0: none.
-static enum msc_job_answer change(struct msc_jobs *jobs, const struct msc_user *user,
-                                  const char *id, int signal_number,
-                                  enum msc_job_answer (*how)(struct msc_job *)) {
+static enum msc_job_answer resume(struct msc_job_now *next, const struct msc_job *job) {
+    if (next->state != MSC_JOB_FAULTY && next->state != MSC_JOB_CANCELLED) {
+        return refuse(job, "resumed");
+    }
+    next->state = MSC_JOB_QUEUED;
+    next->ended_s = 0.0;
+    next->message = NULL;
+    return MSC_JOB_OK;
+}
+
+static enum msc_job_answer remove_job(struct msc_job_now *next, const struct msc_job *job) {
+    (void)job;
+    next->is_removed = true;
+    return MSC_JOB_OK;
+}
+
+// Changes a job and sends its process the signal; 0: none.
+static enum msc_job_answer
+change(struct msc_jobs *jobs, const struct msc_user *user, const char *id, int signal_number,
+       enum msc_job_answer (*how)(struct msc_job_now *, const struct msc_job *)) {
     enum msc_job_answer answer = MSC_JOB_UNKNOWN;
-    pthread_mutex_lock(&jobs->lock);
+    pthread_mutex_lock(&jobs->changes);
     struct msc_job *job = msc_jobs__find(jobs, user->name, id);
     if (job) {
-        const struct before before = {.state = job->state,
-                                      .is_cancelled = job->is_cancelled,
-                                      .is_removed = job->is_removed,
-                                      .ended_s = job->ended_s};
-        answer = how(job);
-        answer = answer == MSC_JOB_OK ? write_or_restore(job, &before) : answer;
+        struct msc_job_now next = job->now;
+        answer = how(&next, job);
+        // What stops a job is done even if it cannot be written: so a full disk gets room again.
+        bool stops = next.is_cancelled || next.is_removed || next.state == MSC_JOB_CANCELLED;
+        if (answer == MSC_JOB_OK && msc_job__change(jobs, job, &next, stops) != MSC_OK && !stops) {
+            answer = MSC_JOB_FAILED;
+        }
         if (answer == MSC_JOB_OK && signal_number != 0) {
             (void)msc_job__signal(job, signal_number);
         }
     }
-    pthread_mutex_unlock(&jobs->lock);
+    pthread_mutex_unlock(&jobs->changes);
     return answer;
 }
 

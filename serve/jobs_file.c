@@ -25,11 +25,10 @@ struct text_member {
 };
 
 static const struct text_member texts[] = {
-    {"user", offsetof(struct msc_job, user)},       {"name", offsetof(struct msc_job, name)},
-    {"config", offsetof(struct msc_job, config)},   {"model", offsetof(struct msc_job, model)},
-    {"inputs", offsetof(struct msc_job, inputs)},   {"labels", offsetof(struct msc_job, labels)},
-    {"target", offsetof(struct msc_job, target)},   {"time", offsetof(struct msc_job, time)},
-    {"message", offsetof(struct msc_job, message)},
+    {"user", offsetof(struct msc_job, user)},     {"name", offsetof(struct msc_job, name)},
+    {"config", offsetof(struct msc_job, config)}, {"model", offsetof(struct msc_job, model)},
+    {"inputs", offsetof(struct msc_job, inputs)}, {"labels", offsetof(struct msc_job, labels)},
+    {"target", offsetof(struct msc_job, target)}, {"time", offsetof(struct msc_job, time)},
 };
 
 #define N_TEXTS (sizeof texts / sizeof texts[0])
@@ -71,7 +70,8 @@ void msc_job__destroy(struct msc_job *job) {
     for (size_t i = 0; i < N_TEXTS; i++) {
         msc_free(*text_of(job, i));
     }
-    cJSON_Delete(job->progress);
+    msc_free(job->now.message);
+    cJSON_Delete(job->now.progress);
     msc_follow_close(job->follow);
     msc_free(job->followed);
     msc_free(job->folder);
@@ -85,7 +85,7 @@ static enum msc_status read_state(struct msc_job *job, const cJSON *object, cons
     MSC_TRY(msc_json_get_text(&text, object, "state", path));
     for (size_t i = 0; i < sizeof state_names / sizeof state_names[0]; i++) {
         if (strcmp(text, state_names[i]) == 0) {
-            job->state = (enum msc_job_state)i;
+            job->now.state = (enum msc_job_state)i;
             return MSC_OK;
         }
     }
@@ -107,13 +107,14 @@ static enum msc_status read_members(struct msc_job *job, cJSON *object, const ch
     for (size_t i = 0; i < N_TEXTS; i++) {
         MSC_TRY(msc_job__set_text(text_of(job, i), msc_json_text_of(object, texts[i].key)));
     }
+    MSC_TRY(msc_job__set_text(&job->now.message, msc_json_text_of(object, "message")));
     MSC_TRY(msc_json_get_i64(&job->number, object, "number", path));
-    MSC_TRY(msc_json_get_bool(&job->is_cancelled, object, "is_cancelled", path));
-    MSC_TRY(msc_json_get_bool(&job->is_removed, object, "is_removed", path));
+    MSC_TRY(msc_json_get_bool(&job->now.is_cancelled, object, "is_cancelled", path));
+    MSC_TRY(msc_json_get_bool(&job->now.is_removed, object, "is_removed", path));
     job->created_s = number_of(object, "created_s");
-    job->begun_s = number_of(object, "begun_s");
-    job->ended_s = number_of(object, "ended_s");
-    job->progress = cJSON_DetachItemFromObjectCaseSensitive(object, "progress");
+    job->now.begun_s = number_of(object, "begun_s");
+    job->now.ended_s = number_of(object, "ended_s");
+    job->now.progress = cJSON_DetachItemFromObjectCaseSensitive(object, "progress");
     MSC_TRY(read_state(job, object, path));
     return job->user && job->name ? MSC_OK
                                   : MSC_FAIL(MSC_E_FORMAT, "%s: \"user\" is missing", path);
@@ -137,32 +138,36 @@ enum msc_status msc_job__read(struct msc_job *job) {
 
 // ---- Writing ----------------------------------------------------------------------------------
 
-static enum msc_status describe(cJSON *object, const struct msc_job *job) {
+static enum msc_status describe(cJSON *object, const struct msc_job *job,
+                                const struct msc_job_now *now) {
     MSC_TRY(msc_json_add_text(object, "schema", SCHEMA));
     MSC_TRY(msc_json_add_number(object, "number", (double)job->number));
-    MSC_TRY(msc_json_add_text(object, "state", msc_job__state_name(job->state)));
-    MSC_TRY(msc_json_add_bool(object, "is_cancelled", job->is_cancelled));
-    MSC_TRY(msc_json_add_bool(object, "is_removed", job->is_removed));
+    MSC_TRY(msc_json_add_text(object, "state", msc_job__state_name(now->state)));
+    MSC_TRY(msc_json_add_bool(object, "is_cancelled", now->is_cancelled));
+    MSC_TRY(msc_json_add_bool(object, "is_removed", now->is_removed));
     for (size_t i = 0; i < N_TEXTS; i++) {
         if (const_text_of(job, i)) {
             MSC_TRY(msc_json_add_text(object, texts[i].key, const_text_of(job, i)));
         }
     }
+    if (now->message) {
+        MSC_TRY(msc_json_add_text(object, "message", now->message));
+    }
     MSC_TRY(msc_json_add_number(object, "created_s", job->created_s));
-    MSC_TRY(msc_json_add_number(object, "begun_s", job->begun_s));
-    MSC_TRY(msc_json_add_number(object, "ended_s", job->ended_s));
-    return job->progress ? msc_json_add(object, "progress", cJSON_Duplicate(job->progress, true))
+    MSC_TRY(msc_json_add_number(object, "begun_s", now->begun_s));
+    MSC_TRY(msc_json_add_number(object, "ended_s", now->ended_s));
+    return now->progress ? msc_json_add(object, "progress", cJSON_Duplicate(now->progress, true))
                          : MSC_OK;
 }
 
-enum msc_status msc_job__write(const struct msc_job *job) {
+enum msc_status msc_job__write(const struct msc_job *job, const struct msc_job_now *now) {
     struct msc_arena arena = {0};
     struct msc_str text = {0};
     cJSON *object = cJSON_CreateObject();
     const char *path = msc_path_join(&arena, job->folder, MSC_JOB_FILE);
     enum msc_status status = MSC_ALLOCATED(object && path);
     if (status == MSC_OK) {
-        status = describe(object, job);
+        status = describe(object, job, now);
     }
     if (status == MSC_OK) {
         msc_json_write_pretty(&text, object);

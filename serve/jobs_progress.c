@@ -14,8 +14,10 @@
 
 // Records lie in the workspace or in a folder in it.
 #define DEEPEST 2
-// The record is looked at no more often than this.
-#define LEAST_PAUSE_S 0.25
+// The pause between two looks at a record, if somebody has asked for its job within ASKED_S or not.
+#define SHORT_PAUSE_S 0.25
+#define LONG_PAUSE_S 2.0
+#define ASKED_S 5.0
 
 struct newest {
     char *path; // NULL: none
@@ -88,7 +90,7 @@ static enum msc_status follow(struct msc_job *job, const char *path) {
 }
 
 // The state of the record without what only this machine knows.
-static enum msc_status describe(struct msc_job *job) {
+static enum msc_status describe(cJSON **out, struct msc_job *job) {
     static const char *const local[] = {"record", "running", "workers", "improvements",
                                         "best_over_trials"};
     struct msc_follow_state state;
@@ -108,25 +110,41 @@ static enum msc_status describe(struct msc_job *job) {
         cJSON_Delete(object);
         return status;
     }
-    cJSON_Delete(job->progress);
-    job->progress = object;
+    *out = object;
     return MSC_OK;
 }
 
-void msc_job__progress(struct msc_job *job, bool is_last) {
+static bool is_due(struct msc_jobs *jobs, const struct msc_job *job, double now_s) {
+    pthread_mutex_lock(&jobs->lock);
+    bool is_asked = now_s - job->asked_s < ASKED_S;
+    pthread_mutex_unlock(&jobs->lock);
+    return now_s - job->looked_s >= (is_asked ? SHORT_PAUSE_S : LONG_PAUSE_S);
+}
+
+static void show(struct msc_jobs *jobs, struct msc_job *job, cJSON *progress) {
+    pthread_mutex_lock(&jobs->changes);
+    pthread_mutex_lock(&jobs->lock);
+    cJSON *old = job->now.progress;
+    job->now.progress = progress;
+    pthread_mutex_unlock(&jobs->lock);
+    pthread_mutex_unlock(&jobs->changes);
+    cJSON_Delete(old);
+}
+
+void msc_job__progress(struct msc_jobs *jobs, struct msc_job *job, bool is_last) {
     struct msc_arena arena = {0};
     double now_s = msc_clock_seconds();
-    if (!is_last && now_s - job->looked_s < LEAST_PAUSE_S) {
+    cJSON *progress = NULL;
+    if (!is_last && !is_due(jobs, job, now_s)) {
         return;
     }
     job->looked_s = now_s;
     struct newest newest = newest_of(job->folder, &arena);
     // A record that has only begun cannot be read yet; the last progress is kept.
-    if (newest.path && follow(job, newest.path) == MSC_OK && describe(job) == MSC_OK && !is_last) {
-        msc_arena_finish(&arena);
-        return;
+    if (newest.path && follow(job, newest.path) == MSC_OK && describe(&progress, job) == MSC_OK) {
+        show(jobs, job, progress);
     }
-    if (is_last || job->state != MSC_JOB_RUNNING) {
+    if (is_last || !progress) {
         forget(job);
     }
     msc_arena_finish(&arena);

@@ -20,11 +20,16 @@
 // The same process file, also after an upgrade replaced it.
 #define PROGRAM "/proc/self/exe"
 #define MOST_WORDS 24
+// A job that cannot be started for a while is tried again after this time.
+#define RETRY_S 0.25
+// A process of the last run ends within this time, or the job fails.
+#define MOST_ENDING_S 60.0
 // A search whose process dies again and again without progress fails.
 #define MOST_DEATHS 4
 // The exit code of a search that was stopped on request (cli/cli.h).
 #define EXIT_STOPPED 4
 #define TAIL_BYTES 4096
+#define OVER_QUOTA "the user's disk quota is used up; remove jobs and resume"
 
 // ---- Starting ---------------------------------------------------------------------------------
 
@@ -86,11 +91,12 @@ static enum msc_status take_lock(int *out, const struct msc_job *job, struct msc
     MSC_TRY(MSC_ALLOCATED(path));
     *out = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     if (*out < 0) {
-        return MSC_FAIL(MSC_E_IO, "%s: cannot be opened: %s", path, strerror(errno));
+        return MSC_FAIL(msc_spawn_status(errno), "cannot open the job's file \"lock\": %s",
+                        strerror(errno));
     }
     if (flock(*out, LOCK_EX | LOCK_NB) != 0) {
         close(*out);
-        return MSC_FAIL(MSC_E_STATE, "%s: in use", path);
+        return MSC_FAIL(MSC_E_STATE, "a process of the job's last run does not end");
     }
     return MSC_OK;
 }
@@ -100,7 +106,8 @@ static bool has_file(const struct msc_job *job, const char *name, struct msc_are
     return path && msc_file_exists(path);
 }
 
-static enum msc_status spawn_job(struct msc_job *job, const struct msc_jobs_options *o) {
+static enum msc_status spawn_job(pid_t *pid, struct msc_job *job,
+                                 const struct msc_jobs_options *o) {
     struct msc_arena arena = {0};
     struct words words;
     int lock = -1;
@@ -116,11 +123,11 @@ static enum msc_status spawn_job(struct msc_job *job, const struct msc_jobs_opti
             name_search(&words, o);
         }
         if (status == MSC_OK) {
-            status = msc_spawn(&job->pid, &(struct msc_spawn){.argv = words.items,
-                                                              .folder = job->folder,
-                                                              .output = MSC_JOB_RESULT,
-                                                              .log = MSC_JOB_LOG,
-                                                              .kept = lock});
+            status = msc_spawn(pid, &(struct msc_spawn){.argv = words.items,
+                                                        .folder = job->folder,
+                                                        .output = MSC_JOB_RESULT,
+                                                        .log = MSC_JOB_LOG,
+                                                        .kept = lock});
         }
         close(lock); // the process holds it now
     }
@@ -128,49 +135,84 @@ static enum msc_status spawn_job(struct msc_job *job, const struct msc_jobs_opti
     return status;
 }
 
-static void keep(struct msc_jobs *jobs, struct msc_job *job) {
-    job->is_unwritten = msc_job__write(job) != MSC_OK;
-    if (job->is_unwritten) {
-        msc_log(jobs->o.log, MSC_LOG_WARNING, "%s", msc_status_message());
+// NULL also if memory is short.
+static char *shown_message(const struct msc_job *job, const char *message) {
+    struct msc_str shown = {0};
+    char *text = NULL;
+    msc_job__append_without(&shown, message ? message : "", job->folder);
+    if (!message || msc_str_take(&text, &shown) != MSC_OK) {
+        msc_str_finish(&shown);
     }
+    return text;
 }
 
 static void end(struct msc_jobs *jobs, struct msc_job *job, enum msc_job_state state,
                 const char *message) {
-    job->state = state;
-    job->is_cancelled = false;
-    job->ended_s = state == MSC_JOB_QUEUED ? 0.0 : msc_clock_wall_seconds();
-    if (msc_job__set_text(&job->message, message) != MSC_OK) {
-        msc_log(jobs->o.log, MSC_LOG_WARNING, "job %s: %s", job->id, msc_status_message());
-    }
-    keep(jobs, job);
+    struct msc_job_now next = job->now;
+    next.state = state;
+    next.is_cancelled = false;
+    next.ended_s = state == MSC_JOB_QUEUED ? 0.0 : msc_clock_wall_seconds();
+    next.message = shown_message(job, message);
+    job->n_deaths = state == MSC_JOB_QUEUED ? job->n_deaths : 0;
+    job->blocked_s = 0.0;
     msc_log(jobs->o.log, MSC_LOG_INFO, "job %s of %s: %s%s%s", job->id, job->user,
-            msc_job__state_name(state), message ? ": " : "", message ? message : "");
+            msc_job__state_name(state), next.message ? ": " : "", next.message ? next.message : "");
+    if (msc_job__change(jobs, job, &next, true) != MSC_OK) {
+        msc_log(jobs->o.log, MSC_LOG_WARNING, "%s", msc_status_message());
+    }
+}
+
+// The job has not started. It is put off if the reason may go away by itself: a process of its last
+// run is still ending (MSC_E_STATE), or the machine has no room (MSC_E_NOMEM).
+static void put_off(struct msc_jobs *jobs, struct msc_job *job, enum msc_status status) {
+    double now_s = msc_clock_seconds();
+    // A job may have been cancelled since the last attempt, and resumed.
+    bool is_first = job->blocked_s == 0.0 || now_s - job->not_before_s > MOST_ENDING_S;
+    job->blocked_s = is_first ? now_s : job->blocked_s;
+    bool may_pass =
+        status == MSC_E_NOMEM || (status == MSC_E_STATE && now_s - job->blocked_s < MOST_ENDING_S);
+    if (!may_pass) {
+        end(jobs, job, MSC_JOB_FAULTY, msc_status_message());
+        return;
+    }
+    job->not_before_s = now_s + RETRY_S;
+    if (is_first && status == MSC_E_NOMEM) {
+        msc_log(jobs->o.log, MSC_LOG_WARNING, "job %s of %s waits: %s", job->id, job->user,
+                msc_status_message());
+    }
+}
+
+// The caller holds `changes`.
+static void start(struct msc_jobs *jobs, struct msc_job *job, uint64_t bytes) {
+    pid_t pid = 0;
+    struct msc_job_now next = job->now;
+    if (next.state != MSC_JOB_QUEUED || next.is_removed) {
+        return; // a request changed it just now
+    }
+    enum msc_status status = spawn_job(&pid, job, &jobs->o);
+    if (status != MSC_OK) {
+        put_off(jobs, job, status);
+        return;
+    }
+    msc_job__set_pid(jobs, job, pid);
+    job->n_deaths = bytes != job->record_bytes ? 0 : job->n_deaths;
+    job->record_bytes = bytes;
+    job->is_over_quota = false;
+    job->blocked_s = 0.0;
+    next.state = MSC_JOB_RUNNING;
+    next.begun_s = next.begun_s > 0.0 ? next.begun_s : msc_clock_wall_seconds();
+    if (msc_job__change(jobs, job, &next, true) != MSC_OK) {
+        msc_log(jobs->o.log, MSC_LOG_WARNING, "%s", msc_status_message());
+    }
+    msc_log(jobs->o.log, MSC_LOG_INFO, "job %s of %s: running, process %ld", job->id, job->user,
+            (long)pid);
 }
 
 void msc_job__start(struct msc_jobs *jobs, struct msc_job *job) {
     uint64_t bytes = msc_job__record_bytes(job);
-    enum msc_status status = spawn_job(job, &jobs->o);
-    if (status == MSC_E_STATE) {
-        return; // tried again at the next step
-    }
-    if (status != MSC_OK) {
-        job->pid = 0;
-        end(jobs, job, MSC_JOB_FAULTY, msc_status_message());
-        return;
-    }
-    job->n_deaths = bytes != job->record_bytes ? 0 : job->n_deaths;
-    job->record_bytes = bytes;
-    job->state = MSC_JOB_RUNNING;
-    job->is_over_quota = false;
-    job->begun_s = job->begun_s > 0.0 ? job->begun_s : msc_clock_wall_seconds();
-    keep(jobs, job);
-    msc_log(jobs->o.log, MSC_LOG_INFO, "job %s of %s: running, process %ld", job->id, job->user,
-            (long)job->pid);
-}
-
-bool msc_job__signal(struct msc_job *job, int signal_number) {
-    return job->pid > 0 && kill(job->pid, signal_number) == 0;
+    pthread_mutex_lock(&jobs->changes);
+    start(jobs, job, bytes);
+    pthread_mutex_unlock(&jobs->changes);
 }
 
 // ---- Ending -----------------------------------------------------------------------------------
@@ -204,12 +246,48 @@ static void read_last_line(char line[512], const struct msc_job *job) {
     msc_arena_finish(&arena);
 }
 
-static void end_by_signal(struct msc_jobs *jobs, struct msc_job *job, int signal_number) {
+// How a process ended.
+struct ending {
+    int signal_number; // 0: by itself
+    int code;
+    bool is_kept; // what it wrote is on the disk, and is well formed
+    uint64_t record_bytes;
+    char line[512]; // why it failed; the last line of its log
+};
+
+// The result is on the disk before the job is done.
+static enum msc_status sync_result(const struct msc_job *job) {
+    struct msc_arena arena = {0};
+    const char *path = msc_path_join(&arena, job->folder, MSC_JOB_RESULT);
+    enum msc_status status = MSC_ALLOCATED(path);
+    status = status == MSC_OK ? msc_file_sync(path) : status;
+    msc_arena_finish(&arena);
+    return status;
+}
+
+// Everything that takes time, before the job changes.
+static void look_at_files(struct ending *e, const struct msc_jobs *jobs, struct msc_job *job) {
+    enum msc_status status = MSC_OK;
+    e->record_bytes = msc_job__record_bytes(job);
+    if (e->signal_number == 0 && e->code == 0) {
+        // `mscgym init` has written a configuration, with which the job's search begins.
+        status = job->is_first_config ? msc_job__write_config(job, &jobs->o, MSC_JOB_FIRST)
+                                      : sync_result(job);
+        snprintf(e->line, sizeof e->line, "%s", status != MSC_OK ? msc_status_message() : "");
+    } else {
+        read_last_line(e->line, job);
+    }
+    e->is_kept = status == MSC_OK;
+}
+
+static void end_by_signal(struct msc_jobs *jobs, struct msc_job *job, const struct ending *e) {
     char text[96];
-    job->n_deaths = msc_job__record_bytes(job) != job->record_bytes ? 1 : job->n_deaths + 1;
-    snprintf(text, sizeof text, "the search was ended by signal %d", signal_number);
-    if (job->is_cancelled) {
+    job->n_deaths = e->record_bytes != job->record_bytes ? 1 : job->n_deaths + 1;
+    snprintf(text, sizeof text, "the search was ended by signal %d", e->signal_number);
+    if (job->now.is_cancelled) {
         end(jobs, job, MSC_JOB_CANCELLED, NULL);
+    } else if (job->is_over_quota) {
+        end(jobs, job, MSC_JOB_FAULTY, OVER_QUOTA);
     } else if (jobs->is_stopping || job->n_deaths < MOST_DEATHS) {
         end(jobs, job, MSC_JOB_QUEUED, NULL);
     } else {
@@ -217,46 +295,55 @@ static void end_by_signal(struct msc_jobs *jobs, struct msc_job *job, int signal
     }
 }
 
-// `mscgym init` has written a configuration, with which the job's search begins.
-static void end_first_config(struct msc_jobs *jobs, struct msc_job *job) {
-    if (msc_job__write_config(job, &jobs->o, MSC_JOB_FIRST) != MSC_OK) {
-        end(jobs, job, MSC_JOB_FAULTY, msc_status_message());
+static void end_by_exit(struct msc_jobs *jobs, struct msc_job *job, const struct ending *e) {
+    if (e->code == 0 && e->is_kept && job->is_first_config) {
+        end(jobs, job, job->now.is_cancelled ? MSC_JOB_CANCELLED : MSC_JOB_QUEUED, NULL);
+    } else if (e->code == 0 && e->is_kept) {
+        end(jobs, job, MSC_JOB_DONE, NULL);
+    } else if (job->is_over_quota) {
+        end(jobs, job, MSC_JOB_FAULTY, OVER_QUOTA);
+    } else if (job->now.is_cancelled) {
+        end(jobs, job, MSC_JOB_CANCELLED, NULL);
+    } else if (e->code == EXIT_STOPPED) {
+        end(jobs, job, jobs->is_stopping ? MSC_JOB_QUEUED : MSC_JOB_CANCELLED, NULL);
     } else {
-        end(jobs, job, job->is_cancelled ? MSC_JOB_CANCELLED : MSC_JOB_QUEUED, NULL);
+        end(jobs, job, MSC_JOB_FAULTY, e->line);
     }
 }
 
-static void end_by_exit(struct msc_jobs *jobs, struct msc_job *job, int code) {
-    char line[512];
-    if (code == 0 && job->is_first_config) {
-        end_first_config(jobs, job);
-    } else if (code == 0) {
-        end(jobs, job, MSC_JOB_DONE, NULL);
-    } else if (job->is_over_quota) {
-        end(jobs, job, MSC_JOB_FAULTY, "the user's disk quota is used up; remove jobs and resume");
-    } else if (job->is_cancelled) {
-        end(jobs, job, MSC_JOB_CANCELLED, NULL);
-    } else if (code == EXIT_STOPPED) {
-        end(jobs, job, jobs->is_stopping ? MSC_JOB_QUEUED : MSC_JOB_CANCELLED, NULL);
-    } else {
-        read_last_line(line, job);
-        end(jobs, job, MSC_JOB_FAULTY, line);
+// The process stays until it is waited for, so that its number cannot become another's while a
+// request sends it a signal.
+static bool has_ended(pid_t pid, struct ending *e) {
+    siginfo_t info = {0};
+    if (waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid != pid) {
+        return false;
     }
+    bool is_exit = info.si_code == CLD_EXITED;
+    *e = (struct ending){.signal_number = is_exit ? 0 : info.si_status,
+                         .code = is_exit ? info.si_status : 0};
+    return true;
 }
 
 void msc_job__look(struct msc_jobs *jobs, struct msc_job *job) {
-    int status = 0;
-    if (job->pid <= 0 || waitpid(job->pid, &status, WNOHANG) != job->pid) {
+    struct ending e;
+    if (job->pid <= 0) {
         return;
     }
-    job->pid = 0;
-    msc_job__progress(job, true);
-    if (job->is_removed) {
-        return; // the next step removes its folder
+    bool is_over = has_ended(job->pid, &e);
+    msc_job__progress(jobs, job, is_over);
+    if (!is_over) {
+        return;
     }
-    if (WIFSIGNALED(status)) {
-        end_by_signal(jobs, job, WTERMSIG(status));
+    look_at_files(&e, jobs, job);
+    pthread_mutex_lock(&jobs->changes);
+    (void)waitpid(job->pid, NULL, 0);
+    msc_job__set_pid(jobs, job, 0);
+    if (job->now.is_removed) {
+        // the next step removes its folder
+    } else if (e.signal_number != 0) {
+        end_by_signal(jobs, job, &e);
     } else {
-        end_by_exit(jobs, job, WEXITSTATUS(status));
+        end_by_exit(jobs, job, &e);
     }
+    pthread_mutex_unlock(&jobs->changes);
 }

@@ -14,6 +14,8 @@
 // Time limit of a silent connection, for sending the head of a request, for each further part of a
 // body, and for reading each part of an answer.
 #define TIMEOUT_S 15
+// Most connections from one address, so that others can still connect.
+#define MOST_OF_ADDRESS (MSC_SERVICE_MOST_CONNECTIONS / 4)
 // Most bytes of a body that means nothing.
 #define MOST_IGNORED ((uint64_t)65536)
 #define BEARER "Bearer "
@@ -181,12 +183,10 @@ static enum MHD_Result take_body(struct msc_request *r, const char *data, size_t
     return MHD_YES;
 }
 
-static enum MHD_Result answer(void *payload, struct MHD_Connection *connection, const char *url,
-                              const char *method, const char *version, const char *upload,
-                              size_t *upload_size, void **of_request) {
-    struct msc_service *s = payload;
+static enum MHD_Result take_request(struct msc_service *s, struct MHD_Connection *connection,
+                                    const char *url, const char *method, const char *upload,
+                                    size_t *upload_size, void **of_request) {
     struct msc_request *r = *of_request;
-    (void)version;
     if (!r) {
         r = msc_alloc_zero(1, sizeof *r);
         if (!r) {
@@ -206,8 +206,20 @@ static enum MHD_Result answer(void *payload, struct MHD_Connection *connection, 
         return take_body(r, upload, n);
     }
     enum MHD_Result result = r->code != 0 ? answer_refusal(r) : r->route->answer(r);
-    // The time for making the answer does not count towards the connection's time limit.
     msc_http_renew(&s->patience, connection);
+    return result;
+}
+
+static enum MHD_Result answer(void *payload, struct MHD_Connection *connection, const char *url,
+                              const char *method, const char *version, const char *upload,
+                              size_t *upload_size, void **of_request) {
+    struct msc_service *s = payload;
+    (void)version;
+    // The server's own work, such as making a page, does not count towards the time limit.
+    msc_http_pause(&s->patience, connection);
+    enum MHD_Result result =
+        take_request(s, connection, url, method, upload, upload_size, of_request);
+    msc_http_go_on(&s->patience, connection);
     return result;
 }
 
@@ -257,8 +269,8 @@ static enum msc_status read_tls(struct msc_service *s) {
     return msc_file_read(&s->key, &n_bytes, s->o.key);
 }
 
-// The listening thread calls this; the threads of connections inherit its priority from it. Searches,
-// which another thread starts, keep theirs.
+// The listening thread calls this; the threads of connections inherit its priority from it.
+// Searches, which another thread starts, keep theirs.
 static enum MHD_Result accept_quietly(void *payload, const struct sockaddr *address,
                                       socklen_t length) {
     (void)payload;
@@ -283,7 +295,7 @@ static enum msc_status listen_at(struct msc_service *s) {
     s->daemon = MHD_start_daemon(
         flags, s->o.port, accept_quietly, NULL, answer, s, MHD_OPTION_SOCK_ADDR, &address.any,
         MHD_OPTION_CONNECTION_LIMIT, (unsigned)MSC_SERVICE_MOST_CONNECTIONS,
-        MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)TIMEOUT_S, MHD_OPTION_NOTIFY_CONNECTION,
+        MHD_OPTION_PER_IP_CONNECTION_LIMIT, (unsigned)MOST_OF_ADDRESS, MHD_OPTION_NOTIFY_CONNECTION,
         msc_http_note_connection, &s->patience, MHD_OPTION_NOTIFY_COMPLETED, end_request, s,
         MHD_OPTION_UNESCAPE_CALLBACK, msc_http_keep_escapes, NULL, MHD_OPTION_ARRAY, tls,
         MHD_OPTION_END);
@@ -305,7 +317,7 @@ enum msc_status msc_service_start(struct msc_service **out,
     MSC_TRY(MSC_ALLOCATED(s));
     s->o = *options;
     msc_patience_init(&s->patience, s->waits, MSC_SERVICE_MOST_CONNECTIONS);
-    pthread_mutex_init(&s->pages_lock, NULL);
+    msc_page_cache_init(&s->pages);
     enum msc_status status = read_tls(s);
     if (status == MSC_OK) {
         errno = 0;
@@ -336,7 +348,6 @@ void msc_service_stop(struct msc_service *service) {
         MHD_stop_daemon(service->daemon);
     }
     msc_page_cache_finish(&service->pages);
-    pthread_mutex_destroy(&service->pages_lock);
     msc_patience_finish(&service->patience);
     msc_free(service->certificate);
     msc_free(service->key);

@@ -16,8 +16,6 @@
 #include <time.h>
 #include <unistd.h>
 
-// A client that reads one part in the time limit may go on.
-#define PART_BYTES ((size_t)256 << 10)
 #define TYPE_BYTES "application/octet-stream"
 #define TYPE_LINES "application/x-ndjson"
 // Interval between looks at a job, and the longest silence of a stream.
@@ -70,7 +68,7 @@ static enum MHD_Result answer_file(struct msc_request *r, int file, const char *
                               .file = file,
                               .n_bytes = (uint64_t)info.st_size};
     struct MHD_Response *response = MHD_create_response_from_callback(
-        stream->n_bytes, PART_BYTES, read_stream, stream, end_stream);
+        stream->n_bytes, MSC_HTTP_PART_BYTES, read_stream, stream, end_stream);
     if (!response) {
         end_stream(stream);
         return MHD_NO;

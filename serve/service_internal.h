@@ -7,7 +7,6 @@
 #include "base/str.h"
 #include "report/page_cache.h"
 
-#include <pthread.h>
 #include <stdatomic.h>
 
 // One thread for each connection.
@@ -20,7 +19,6 @@ struct msc_service {
     struct MHD_Daemon *daemon;
     struct msc_patience patience;
     struct msc_patience_wait waits[MSC_SERVICE_MOST_CONNECTIONS];
-    pthread_mutex_t pages_lock;
     struct msc_page_cache pages;
     atomic_bool is_stopping;
 };
@@ -55,13 +53,16 @@ extern const struct msc_route msc_service__routes[]; // ended by an empty one
 
 // ---- Answers ----------------------------------------------------------------------------------
 
-// {"error": text} of one line. Uses the thread's message if `text` is NULL, without the server's own
-// path `folder` (NULL: the folder of the jobs).
+// {"error": text} of one line. Uses the thread's message if `text` is NULL, without the server's
+// own path `folder` (NULL: the folder of the jobs).
 void msc_service__write_error(struct msc_str *out, const char *text, const char *folder);
 enum MHD_Result msc_service__fail(struct msc_request *request, unsigned code, const char *text,
                                   const char *folder);
 // The code that fits a status: 400, 403, 500 or 507.
 unsigned msc_service__code(enum msc_status status);
+// Answers with the text, which it takes over.
+enum MHD_Result msc_service__send(struct msc_request *request, unsigned code, struct msc_str *text,
+                                  const char *type);
 // Answers with JSON and frees it.
 enum MHD_Result msc_service__json(struct msc_request *request, unsigned code, struct cJSON *value);
 // The argument `key` of the address, with escapes resolved, in the arena; NULL: none.

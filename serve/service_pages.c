@@ -5,28 +5,34 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "report/page.h"
+#include "report/units.h"
 #include "report/workspace.h"
 #include "serve/jobs_internal.h"
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #define MOST_BESIDE 8
 
-static enum MHD_Result answer_page(struct msc_request *r, const struct msc_page_source *source) {
-    pthread_mutex_lock(&r->service->pages_lock);
-    enum MHD_Result result = msc_page_cache_answer(&r->service->pages, r->connection, source);
-    pthread_mutex_unlock(&r->service->pages_lock);
-    return result;
-}
-
 // ---- The overview -----------------------------------------------------------------------------
 
+// Adds a value with its unit; nothing for NaN.
 static enum msc_status add_value(cJSON *row, const char *key, double value) {
-    char text[48] = "";
+    struct msc_str text = {0};
     if (isfinite(value)) {
-        snprintf(text, sizeof text, "%.5g", value);
+        msc_unit_value(&text, key, value);
     }
+    enum msc_status status = msc_str_status(&text);
+    status = status == MSC_OK ? msc_json_add_text(row, key, msc_str_text(&text)) : status;
+    msc_str_finish(&text);
+    return status;
+}
+
+// Adds a time to the minute: "2026-11-30 12:33" for "2026-11-30T12:33:12Z".
+static enum msc_status add_time(cJSON *row, const char *key, const char *time) {
+    char text[40];
+    snprintf(text, sizeof text, "%.10s %.5s", time, strlen(time) > 11 ? time + 11 : "");
     return msc_json_add_text(row, key, text);
 }
 
@@ -39,7 +45,7 @@ static enum msc_status fill_row(cJSON *row, const cJSON *job) {
     MSC_TRY(msc_json_add_text(row, "name", msc_json_text_of(job, "name")));
     MSC_TRY(msc_json_add_text(row, "address", address));
     MSC_TRY(msc_json_add_text(row, "state", msc_json_text_of(job, "state")));
-    MSC_TRY(msc_json_add_text(row, "created", msc_json_text_of(job, "created")));
+    MSC_TRY(add_time(row, "created", msc_json_text_of(job, "created")));
     MSC_TRY(add_value(row, "trials", msc_json_number_of(progress, "trials")));
     MSC_TRY(add_value(row, "best", msc_json_number_of(progress, "best")));
     MSC_TRY(add_value(row, "accuracy", msc_json_number_of(metrics, "accuracy")));
@@ -62,10 +68,12 @@ static enum msc_status fill_rows(cJSON *rows, const cJSON *jobs) {
     return MSC_OK;
 }
 
-static enum msc_status write_overview(struct msc_str *out, const struct msc_page_source *source) {
-    static const char *const columns[] = {"job",        "state",   "trials",  "best", "accuracy",
-                                          "size_bytes", "created", "message", NULL};
-    const struct msc_request *r = source->payload;
+static enum msc_status write_overview(struct msc_str *out, const struct msc_request *r) {
+    static const char *const columns[] = {"job",           "state",    "trials",
+                                          "best",          "accuracy", "size_bytes",
+                                          "created (UTC)", "message",  NULL};
+    static const char *const keys[] = {"job",      "state",      "trials",  "best",
+                                       "accuracy", "size_bytes", "created", "message"};
     cJSON *jobs = NULL, *rows = cJSON_CreateArray();
     enum msc_status status = MSC_ALLOCATED(rows);
     if (status == MSC_OK) {
@@ -78,8 +86,8 @@ static enum msc_status write_overview(struct msc_str *out, const struct msc_page
         status = msc_page_write_list(out, &(struct msc_page_list){.title = "Jobs",
                                                                   .heading = "Newest first",
                                                                   .columns = columns,
-                                                                  .keys = columns,
-                                                                  .kinds = "  nnnn  ",
+                                                                  .keys = keys,
+                                                                  .kinds = " wnnnnw ",
                                                                   .rows = rows});
     }
     cJSON_Delete(jobs);
@@ -88,12 +96,13 @@ static enum msc_status write_overview(struct msc_str *out, const struct msc_page
 }
 
 enum MHD_Result msc_service__overview(struct msc_request *request) {
-    struct msc_arena arena = {0};
-    const char *key = msc_arena_printf(&arena, "user %s", request->user->name);
-    const struct msc_page_source source = {.key = key, .write = write_overview, .payload = request};
-    enum MHD_Result result = key ? answer_page(request, &source) : MHD_NO;
-    msc_arena_finish(&arena);
-    return result;
+    struct msc_str text = {0};
+    enum msc_status status = write_overview(&text, request);
+    if (status != MSC_OK) {
+        msc_str_finish(&text);
+        return msc_service__fail(request, msc_service__code(status), NULL, NULL);
+    }
+    return msc_service__send(request, MHD_HTTP_OK, &text, MSC_HTTP_PAGE);
 }
 
 // ---- The report -------------------------------------------------------------------------------
@@ -104,8 +113,10 @@ static enum msc_status list_records(cJSON **out, const char *folder, struct msc_
     return msc_workspace_list(out, NULL, &work, 1);
 }
 
-static enum MHD_Result answer_records(struct msc_request *r, const cJSON *records) {
+static enum MHD_Result answer_records(struct msc_request *r, const cJSON *records,
+                                      const char *folder) {
     const char *paths[MOST_BESIDE];
+    struct msc_http_text *page = NULL;
     size_t n = 0;
     const cJSON *record = NULL;
     cJSON_ArrayForEach(record, records) {
@@ -116,11 +127,14 @@ static enum MHD_Result answer_records(struct msc_request *r, const cJSON *record
     if (n == 0) {
         return msc_service__fail(r, MHD_HTTP_CONFLICT, "the job has no record yet", NULL);
     }
-    return answer_page(r, &(struct msc_page_source){.key = r->id,
-                                                    .paths = paths,
-                                                    .n = n,
-                                                    .write = msc_page_write_records,
-                                                    .back = "../../../"});
+    const struct msc_page_source source = {
+        .key = r->id, .paths = paths, .n = n, .write = msc_page_write_records, .back = "../../../"};
+    if (msc_page_cache_get(&page, &r->service->pages, &source) != MSC_OK) {
+        return msc_service__fail(r, MHD_HTTP_INTERNAL_SERVER_ERROR, NULL, folder);
+    }
+    enum MHD_Result result = msc_http_send(r->connection, MHD_HTTP_OK, page, &r->service->patience);
+    msc_http_text_drop(page);
+    return result;
 }
 
 enum MHD_Result msc_service__report(struct msc_request *request) {
@@ -131,7 +145,7 @@ enum MHD_Result msc_service__report(struct msc_request *request) {
     enum MHD_Result result =
         !folder ? msc_service__fail(request, MHD_HTTP_NOT_FOUND, "there is no such job", NULL)
         : status != MSC_OK ? msc_service__fail(request, msc_service__code(status), NULL, folder)
-                           : answer_records(request, records);
+                           : answer_records(request, records, folder);
     cJSON_Delete(records);
     msc_free(folder);
     msc_arena_finish(&arena);

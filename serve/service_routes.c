@@ -3,8 +3,7 @@
 
 #include "base/alloc.h"
 #include "base/json.h"
-
-#include <string.h>
+#include "serve/jobs_internal.h"
 
 extern const char msc_serve_openapi[]; // serve/openapi.json
 
@@ -26,21 +25,9 @@ unsigned msc_service__code(enum msc_status status) {
     }
 }
 
-// Appends `text` without any `part` in it.
-static void append_without(struct msc_str *out, const char *text, const char *part) {
-    const char *found = NULL;
-    while (part && part[0] && (found = strstr(text, part)) != NULL) {
-        msc_str_append_n(out, text, (size_t)(found - text));
-        text = found + strlen(part);
-        text += *text == '/';
-        text += strncmp(text, "files/", 6) == 0 ? 6 : 0;
-    }
-    msc_str_append(out, text);
-}
-
 void msc_service__write_error(struct msc_str *out, const char *text, const char *folder) {
     struct msc_str shown = {0};
-    append_without(&shown, text, folder);
+    msc_job__append_without(&shown, text, folder);
     msc_str_append(out, "{\"error\":");
     msc_json_write_text(out, msc_str_text(&shown));
     msc_str_char(out, '}');
@@ -61,16 +48,23 @@ enum MHD_Result msc_service__fail(struct msc_request *request, unsigned code, co
     return result;
 }
 
+enum MHD_Result msc_service__send(struct msc_request *request, unsigned code, struct msc_str *text,
+                                  const char *type) {
+    struct msc_http_text *shared = NULL;
+    if (msc_http_text_create(&shared, text, type) != MSC_OK) {
+        return MHD_NO;
+    }
+    enum MHD_Result result =
+        msc_http_send(request->connection, code, shared, &request->service->patience);
+    msc_http_text_drop(shared);
+    return result;
+}
+
 enum MHD_Result msc_service__json(struct msc_request *request, unsigned code, struct cJSON *value) {
     struct msc_str text = {0};
     msc_json_write(&text, value);
-    enum MHD_Result result =
-        msc_str_status(&text) == MSC_OK
-            ? msc_http_answer(request->connection, code, msc_str_text(&text), MSC_HTTP_JSON)
-            : MHD_NO;
-    msc_str_finish(&text);
     cJSON_Delete(value);
-    return result;
+    return msc_service__send(request, code, &text, MSC_HTTP_JSON);
 }
 
 const char *msc_service__argument(struct msc_request *request, const char *key,

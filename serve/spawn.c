@@ -62,6 +62,20 @@ static void close_all(const int files[], size_t n) {
     }
 }
 
+enum msc_status msc_spawn_status(int error) {
+    switch (error) {
+    case EAGAIN:
+    case ENOMEM:
+    case EMFILE:
+    case ENFILE:
+    case ENOSPC:
+    case EDQUOT:
+        return MSC_E_NOMEM;
+    default:
+        return MSC_E_IO;
+    }
+}
+
 enum msc_status msc_spawn(pid_t *out, const struct msc_spawn *spawn) {
     enum msc_status status = MSC_OK;
     int folder = open(spawn->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -71,10 +85,11 @@ enum msc_status msc_spawn(pid_t *out, const struct msc_spawn *spawn) {
         folder < 0 ? -1 : open_above(folder, spawn->log, O_WRONLY | O_CREAT | O_APPEND),
         folder,
     };
+    int error = errno; // of the last one that failed
     pid_t parent = getpid();
     if (folder < 0 || files[0] < 0 || files[1] < 0 || files[2] < 0) {
-        status = MSC_FAIL(MSC_E_IO, "%s: cannot open the files of a job: %s", spawn->folder,
-                          strerror(errno));
+        status =
+            MSC_FAIL(msc_spawn_status(error), "cannot open the job's files: %s", strerror(error));
     }
     pid_t pid = status == MSC_OK ? fork() : -1;
     if (pid == 0) {
@@ -84,7 +99,8 @@ enum msc_status msc_spawn(pid_t *out, const struct msc_spawn *spawn) {
         become_program(spawn, files, parent);
     }
     if (status == MSC_OK && pid < 0) {
-        status = MSC_FAIL(MSC_E_IO, "%s: cannot be started: %s", spawn->argv[0], strerror(errno));
+        status =
+            MSC_FAIL(msc_spawn_status(errno), "the search cannot be started: %s", strerror(errno));
     }
     close_all(files, 4);
     *out = pid;

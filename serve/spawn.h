@@ -19,8 +19,11 @@ struct msc_spawn {
     int kept;
 };
 
-// MSC_E_IO: a file cannot be opened, or the system starts no process. If the program itself cannot
-// be executed, it ends with exit code 127.
+// MSC_E_IO: a file cannot be opened, or the system starts no process. MSC_E_NOMEM: likewise,
+// because the machine has no room for it now. If the program itself cannot be executed, it ends
+// with exit code 127.
 enum msc_status msc_spawn(pid_t *out, const struct msc_spawn *spawn);
+// The status for an error of the system: MSC_E_NOMEM if it may go away by itself, else MSC_E_IO.
+enum msc_status msc_spawn_status(int error);
 
 #endif

@@ -66,3 +66,12 @@ enum msc_status msc_latency_ratios(struct msc_quartiles *out, const struct msc_l
                                    size_t model, size_t base) {
     return rounds_quartiles(out, latency, model, latency->us + base * latency->n_rounds);
 }
+
+double msc_latency_least(const struct msc_latency *latency, size_t model) {
+    const double *us = &latency->us[model * latency->n_rounds];
+    double least = us[0];
+    for (size_t i = 1; i < latency->n_rounds; i++) {
+        least = us[i] < least ? us[i] : least;
+    }
+    return least;
+}

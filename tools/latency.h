@@ -41,6 +41,8 @@ void msc_latency_finish(struct msc_latency *latency); // accepts zeros
 // round.
 enum msc_status msc_latency_quartiles(struct msc_quartiles *out, const struct msc_latency *latency,
                                       size_t model);
+// The least latency over the rounds: other load disturbs it least.
+double msc_latency_least(const struct msc_latency *latency, size_t model);
 // Quartiles, over the rounds, of the ratio of a model's latency to the latency of model `base` in
 // the same round.
 enum msc_status msc_latency_ratios(struct msc_quartiles *out, const struct msc_latency *latency,

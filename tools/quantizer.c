@@ -379,6 +379,24 @@ struct msc_quant msc_quantizer__form(const struct msc_quantizer *q, int32_t site
     return form;
 }
 
+// If the target's kernel that writes the site has a scale of its own, sets it. The range of the form
+// is uint8 or int8; a symmetric one is left to a second rounding at run time.
+static void fix_scale(float *scale, int32_t *zero_point, const struct msc_quantizer *q,
+                      int32_t site, const struct msc_quant *form) {
+    const struct msc_target *target = q->sites.scheme.target;
+    const struct msc_site *s = &q->sites.sites[site];
+    float fixed;
+    int32_t zero;
+    if (s->kind != MSC_SITE_ACTIVATION || !target || q->activations.is_symmetric) {
+        return;
+    }
+    int32_t producer = msc_graph_producer(q->graph, s->tensor);
+    if (msc_target_fixed_scale(target, msc_graph_joint(q->graph, producer)->op, &fixed, &zero)) {
+        *scale = fixed;
+        *zero_point = zero + form->low - INT8_MIN;
+    }
+}
+
 enum msc_status msc_quantizer__set(struct msc_quantizer *q, int32_t site, int32_t choice,
                                    const struct msc_quant *from) {
     struct msc_edit *edit = &q->edits[(size_t)site * q->n_choices + (size_t)choice];
@@ -389,6 +407,7 @@ enum msc_status msc_quantizer__set(struct msc_quantizer *q, int32_t site, int32_
     MSC_TRY(MSC_ALLOCATED(s && z));
     memcpy(s, from->scales, n * sizeof(s[0]));
     memcpy(z, from->zero_points, n * sizeof(z[0]));
+    fix_scale(s, z, q, site, &form);
     form.scales = s;
     form.zero_points = z;
     form.integers = from->integers ? msc_array_retain(from->integers) : NULL;

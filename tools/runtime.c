@@ -1,4 +1,4 @@
-#include "tools/runtime.h"
+#include "tools/runtime_internal.h"
 
 #include "base/alloc.h"
 #include "base/file.h"
@@ -88,10 +88,8 @@ static enum msc_status runtime_answer(struct msc_runtime *r, cJSON **answer) {
     }
 }
 
-// An error that the program itself reports leaves it usable. After any other error the program is
-// ended.
-static enum msc_status fail_runtime(struct msc_runtime *r, enum msc_status status,
-                                    const char *method) {
+enum msc_status msc_runtime__fail(struct msc_runtime *r, enum msc_status status,
+                                  const char *method) {
     status = status == MSC_E_CANCELLED ? status : msc_status_prefix(status, PROGRAM ", %s", method);
     if (status == MSC_E_STATE) {
         return status;
@@ -104,10 +102,8 @@ static enum msc_status fail_runtime(struct msc_runtime *r, enum msc_status statu
     return status;
 }
 
-// Adds the method to `request` (takes ownership), sends it and receives the answer; *answer is
-// owned by the caller.
-static enum msc_status runtime_exchange(struct msc_runtime *r, cJSON *request, const char *method,
-                                        cJSON **answer) {
+enum msc_status msc_runtime__exchange(struct msc_runtime *r, cJSON *request, const char *method,
+                                      cJSON **answer) {
     enum msc_status status = msc_json_add_text(request, "method", method);
     if (status == MSC_OK) {
         msc_str_clear(&r->request);
@@ -125,7 +121,7 @@ static enum msc_status runtime_exchange(struct msc_runtime *r, cJSON *request, c
     if (status == MSC_OK) {
         status = runtime_answer(r, answer);
     }
-    return status == MSC_OK ? MSC_OK : fail_runtime(r, status, method);
+    return status == MSC_OK ? MSC_OK : msc_runtime__fail(r, status, method);
 }
 
 // ---- Discovery --------------------------------------------------------------------------------
@@ -202,12 +198,14 @@ static enum msc_status read_host(struct msc_runtime *r, const cJSON *answer) {
         MSC_TRY(read_found(&host->found[host->n_found], item, &r->arena));
         host->n_found++;
     }
+    const cJSON *own = msc_json_get(answer, "own"); // an older program has none
+    MSC_TRY(own ? read_found(&host->own, own, &r->arena) : MSC_OK);
     return read_features(r, features);
 }
 
 static enum msc_status ask_host(struct msc_runtime *r) {
     cJSON *answer = NULL;
-    MSC_TRY(runtime_exchange(r, cJSON_CreateObject(), "hello", &answer));
+    MSC_TRY(msc_runtime__exchange(r, cJSON_CreateObject(), "hello", &answer));
     enum msc_status status = read_host(r, answer);
     cJSON_Delete(answer);
     return status == MSC_OK ? MSC_OK : msc_status_prefix(status, PROGRAM ", hello");
@@ -289,9 +287,8 @@ enum msc_status msc_runtime_find(const struct msc_runtime_found **out,
 
 // ---- Jobs -------------------------------------------------------------------------------------
 
-// Adds an object of numbers by name.
-static enum msc_status add_numbers(cJSON *request, const char *key,
-                                   const struct msc_binding numbers[], size_t n) {
+enum msc_status msc_runtime__add_numbers(cJSON *request, const char *key,
+                                         const struct msc_binding numbers[], size_t n) {
     cJSON *object = cJSON_CreateObject();
     MSC_TRY(msc_json_add(request, key, object));
     for (size_t i = 0; i < n; i++) {
@@ -309,10 +306,11 @@ static enum msc_status job_request(cJSON **out, const struct msc_runtime_job *jo
     MSC_TRY_OUT(msc_json_add_number(request, "batch", (double)job->batch));
     if (job->inputs) {
         MSC_TRY_OUT(msc_json_add_text(request, "inputs", job->inputs));
-        MSC_TRY_OUT(job->n_axes > 0 ? add_numbers(request, "axes", job->axes, job->n_axes)
-                                    : MSC_OK);
+        MSC_TRY_OUT(job->n_axes > 0
+                        ? msc_runtime__add_numbers(request, "axes", job->axes, job->n_axes)
+                        : MSC_OK);
     } else {
-        MSC_TRY_OUT(add_numbers(request, "lengths", job->bindings, job->n_bindings));
+        MSC_TRY_OUT(msc_runtime__add_numbers(request, "lengths", job->bindings, job->n_bindings));
     }
     *out = request;
     request = NULL;
@@ -321,7 +319,7 @@ out:
     return status;
 }
 
-static enum msc_status read_rounds(struct msc_latency *l, size_t model, const cJSON *item) {
+enum msc_status msc_runtime__read_rounds(struct msc_latency *l, size_t model, const cJSON *item) {
     char where[64];
     const cJSON *us = NULL;
     snprintf(where, sizeof where, "answer: model %zu", model);
@@ -358,7 +356,7 @@ static enum msc_status read_latency(struct msc_latency *l, const cJSON *answer) 
     size_t i = 0;
     const cJSON *item;
     cJSON_ArrayForEach(item, models) {
-        MSC_TRY(read_rounds(l, i++, item));
+        MSC_TRY(msc_runtime__read_rounds(l, i++, item));
     }
     return MSC_OK;
 }
@@ -385,7 +383,7 @@ static enum msc_status ask_models(cJSON **answer, struct msc_runtime *r,
         cJSON_Delete(request);
         return status;
     }
-    return runtime_exchange(r, request, method, answer);
+    return msc_runtime__exchange(r, request, method, answer);
 }
 
 enum msc_status msc_runtime_latency(struct msc_runtime *r, const struct msc_runtime_job *job,
@@ -399,7 +397,7 @@ enum msc_status msc_runtime_latency(struct msc_runtime *r, const struct msc_runt
     cJSON_Delete(answer);
     if (status != MSC_OK) {
         msc_latency_finish(latency);
-        return fail_runtime(r, status, "latency");
+        return msc_runtime__fail(r, status, "latency");
     }
     return MSC_OK;
 }
@@ -482,7 +480,7 @@ enum msc_status msc_runtime_profile(struct msc_runtime *r, const struct msc_runt
     MSC_TRY(ask_models(&answer, r, job, "profile"));
     enum msc_status status = read_profiles(profiles, answer, job->n_models, arena);
     cJSON_Delete(answer);
-    return status == MSC_OK ? MSC_OK : fail_runtime(r, status, "profile");
+    return status == MSC_OK ? MSC_OK : msc_runtime__fail(r, status, "profile");
 }
 
 // ---- Outputs ----------------------------------------------------------------------------------
@@ -508,7 +506,7 @@ enum msc_status msc_runtime_outputs(struct msc_runtime *r, const struct msc_runt
         cJSON_Delete(request);
         return MSC_FAIL(MSC_E_IO, "cannot remove %s: %s", path, strerror(errno));
     }
-    status = runtime_exchange(r, request, "outputs", &answer);
+    status = msc_runtime__exchange(r, request, "outputs", &answer);
     cJSON_Delete(answer);
     MSC_TRY(status);
     return msc_file_exists(path)

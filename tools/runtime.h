@@ -50,6 +50,7 @@ struct msc_runtime_host {
     int n_threads;
     struct msc_runtime_found *found;
     size_t n_found;
+    struct msc_runtime_found own; // mscgym's own library; name NULL: the program does not say
 };
 
 // Starts the program and queries its runtimes. *out is owned by the caller (msc_runtime_stop).

@@ -18,35 +18,17 @@
 
 // ---- size_bytes: packed integers, scales, zero points, and float weights ----------------------
 
-// Bytes of a weight: ceil(n * bits / 8), 4 for each scale, and 4 for each zero point if any zero
-// point is not 0.
-static double packed_size(double elements, int32_t bits, double n_scales, bool is_symmetric) {
-    return ceil(elements * bits / 8) + n_scales * (is_symmetric ? 4 : 8);
-}
-
-// Bytes of a weight in the target's file. Zero points have the integers' type. Weights in groups
-// are converted to floats when they are loaded, unless the target has operators that read them; their
-// zero points, if any, take 4 bytes.
+// Bytes of a weight in the target's file.
 static double quant_size(const struct msc_quantize_inputs *in, int32_t weight,
                          const struct msc_quant *quant) {
     const struct msc_target *target = msc_quantizer_sites(in->quantizer)->scheme.target;
     const struct msc_graph *g = in->host->graph;
-    int64_t elements = msc_tensor_n_elements(msc_graph_tensor(g, weight));
     struct msc_block_weight block;
-    if (quant->type != MSC_DTYPE_NONE) {
-        return (double)elements * (double)msc_dtype_bytes(quant->type);
-    }
-    if (quant->blocks) {
-        return (double)elements / quant->blocks->n * quant->blocks->n_bytes;
-    }
-    if (!target) {
-        return packed_size((double)elements, quant->bits, quant->n, quant->low < 0);
-    }
     if (msc_block_weight_describe(&block, g, weight, quant, target)) {
         return (double)msc_block_weight_bytes(&block);
     }
-    int32_t zero_point = quant->group_size == 0 ? quant->bits <= 8 ? 1 : 2 : quant->low < 0 ? 0 : 4;
-    return (double)msc_packed_bytes(elements, quant->bits) + (4.0 + zero_point) * quant->n;
+    return msc_packed_weight_bytes(target, msc_tensor_n_elements(msc_graph_tensor(g, weight)),
+                                   quant);
 }
 
 static enum msc_status add_weight_size(struct msc_metric_cost *out,

@@ -275,7 +275,6 @@ static enum msc_status export_split(const struct msc_graph *g, const char *path,
     msc_free(e.arrays);
     msc_free(e.nodes);
     msc_free(e.initializers);
-    msc_free(e.sources);
     msc_free(e.pairs);
     msc_free(e.domains);
     msc_free(e.functions);

@@ -105,7 +105,8 @@ static enum msc_status write_tensors(struct msc_onnx_export *e, struct msc_file_
         MSC_TRY(rest > 0 ? msc_file_writer_write(w, zeros, PAGE_BYTES - rest) : MSC_OK);
         uint64_t offset = w->n_bytes;
         // Mapped arrays are not accessed before this point: each access may evict another array.
-        const void *data = e->sources[i] ? msc_array_data(e->sources[i]) : t->raw_data.data;
+        const struct msc_array *source = msc_onnx__initializer(t)->source;
+        const void *data = source != NULL ? msc_array_data(source) : t->raw_data.data;
         MSC_TRY(msc_file_writer_write(w, data, t->raw_data.len));
         MSC_TRY(refer(t, &e->arena, location, offset));
     }

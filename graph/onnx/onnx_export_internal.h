@@ -37,10 +37,8 @@ struct msc_onnx_export {
     size_t n_arrays, arrays_capacity;
     Onnx__NodeProto **nodes;
     size_t n_nodes, nodes_capacity;
-    Onnx__TensorProto **initializers;
+    Onnx__TensorProto **initializers; // each the first member of a struct msc_onnx_initializer
     size_t n_initializers, initializers_capacity;
-    const struct msc_array **sources; // [n_initializers] arrays that hold the elements, or NULL
-    size_t sources_capacity;
     struct msc_onnx_pair *pairs; // edited tensors written so far
     size_t n_pairs, pairs_capacity;
     struct msc_onnx_unpacking unpacking;
@@ -50,6 +48,15 @@ struct msc_onnx_export {
     struct msc_onnx_function **functions; // bodies of external joints, in the order of their calls
     size_t n_functions, functions_capacity;
 };
+
+struct msc_onnx_initializer {
+    Onnx__TensorProto tensor;
+    const struct msc_array *source; // holds the elements; NULL: they are in `tensor`
+};
+
+static inline struct msc_onnx_initializer *msc_onnx__initializer(Onnx__TensorProto *t) {
+    return (struct msc_onnx_initializer *)(void *)t;
+}
 
 // One joint, as writers see it.
 struct msc_onnx_joint {

@@ -163,16 +163,16 @@ enum msc_status msc_onnx__put_texts(struct msc_onnx_export *e, Onnx__NodeProto *
 enum msc_status msc_onnx__put_initializer(struct msc_onnx_export *e, const char *name,
                                           enum msc_onnx_type type, int n_dims, const int64_t dims[],
                                           const void *data, size_t n_bytes) {
-    Onnx__TensorProto *t = msc_arena_alloc(&e->arena, sizeof(*t));
+    struct msc_onnx_initializer *made = msc_arena_alloc(&e->arena, sizeof(*made));
     int64_t *own_dims = msc_arena_array(&e->arena, (size_t)n_dims + 1, sizeof(own_dims[0]));
-    MSC_TRY(MSC_ALLOCATED(t && own_dims));
+    MSC_TRY(MSC_ALLOCATED(made && own_dims));
     MSC_TRY(msc_grow(&e->initializers, &e->initializers_capacity, e->n_initializers + 1,
                      sizeof(e->initializers[0])));
-    MSC_TRY(
-        msc_grow(&e->sources, &e->sources_capacity, e->n_initializers + 1, sizeof(e->sources[0])));
     for (int i = 0; i < n_dims; i++) {
         own_dims[i] = dims[i];
     }
+    Onnx__TensorProto *t = &made->tensor;
+    made->source = NULL;
     onnx__tensor_proto__init(t);
     t->name = (char *)name;
     t->has_data_type = true;
@@ -182,7 +182,6 @@ enum msc_status msc_onnx__put_initializer(struct msc_onnx_export *e, const char 
     t->has_raw_data = true;
     t->raw_data.data = (uint8_t *)data;
     t->raw_data.len = n_bytes;
-    e->sources[e->n_initializers] = NULL;
     e->initializers[e->n_initializers++] = t;
     return MSC_OK;
 }

@@ -268,7 +268,7 @@ enum msc_status msc_onnx__value(const char **out, struct msc_onnx_export *e, int
     }
     MSC_TRY(msc_onnx__put_initializer(e, *out, msc_onnx_type(msc_array_dtype(data)), t->n_dims,
                                       t->dims, msc_array_data(data), msc_array_n_bytes(data)));
-    e->sources[e->n_initializers - 1] = data;
+    msc_onnx__initializer(e->initializers[e->n_initializers - 1])->source = data;
     e->is_written[weight] = true;
     return msc_onnx__typed(out, e, weight);
 }

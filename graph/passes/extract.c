@@ -1,6 +1,7 @@
 #include "graph/passes/extract.h"
 
 #include "graph/builder_internal.h"
+#include "graph/infer.h"
 
 #include <string.h>
 
@@ -149,6 +150,33 @@ enum msc_status msc_graph_partition(int32_t pieces[], int32_t *n_pieces, const s
     }
     msc_arena_finish(&arena);
     return status;
+}
+
+// ---- Samples ----------------------------------------------------------------------------------
+
+// The length of one sample is 1 for the symbol that counts samples, and -1 for others.
+void msc_graph_sample_lengths(int64_t lengths[], const struct msc_graph *g) {
+    int32_t symbol = msc_graph_sample_symbol(g);
+    for (int32_t i = 0; i < msc_graph_n_prims(g); i++) {
+        lengths[i] = i == symbol ? 1 : -1;
+    }
+}
+
+bool msc_graph_counts_samples(const struct msc_graph *g, int32_t tensor, const int64_t lengths[]) {
+    const struct msc_tensor *t = msc_graph_tensor(g, tensor);
+    int32_t symbol = msc_graph_sample_symbol(g);
+    if (symbol == MSC_NO_ID) {
+        return true;
+    }
+    for (int i = 1; i < t->n_dims; i++) {
+        if (t->dims[i] < 0 && t->prims[i] == symbol) {
+            return t->dims[0] < 0 && t->prims[0] == symbol;
+        }
+    }
+    int64_t first = t->n_dims == 0
+                        ? 0
+                        : msc_dim_evaluate(g, (struct msc_dim){t->dims[0], t->prims[0]}, lengths);
+    return first < 0 || first == 1;
 }
 
 // ---- Extraction -------------------------------------------------------------------------------

@@ -22,6 +22,12 @@ bool msc_graph_is_shared(const struct msc_graph *g, int32_t joint);
 enum msc_status msc_graph_partition(int32_t pieces[], int32_t *n_pieces, const struct msc_graph *g,
                                     const int32_t colors[]);
 
+// Whether a tensor may pass between pieces that get one sample after another: the samples are along
+// its first axis. A length that is not known is not refused, and without an open number of samples
+// (msc_graph_sample_symbol) no tensor is. `lengths` [n_prims] come from msc_graph_sample_lengths.
+void msc_graph_sample_lengths(int64_t lengths[], const struct msc_graph *g);
+bool msc_graph_counts_samples(const struct msc_graph *g, int32_t tensor, const int64_t lengths[]);
+
 // Makes the graph of a piece, which has the given name. Its inputs are the tensors of other pieces
 // and inputs of `g` that its joints read, and its outputs the tensors that other pieces read or
 // that are outputs of `g`. Both have the tensors' labels in `g` (msc_tensor_label) as aliases. A

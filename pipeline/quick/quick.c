@@ -6,6 +6,7 @@
 #include "graph/notes.h"
 #include "graph/onnx/onnx.h"
 #include "pipeline/delivery.h"
+#include "model/export.h"
 #include "model/output.h"
 #include "pipeline/quick/quick_internal.h"
 #include "pipeline/session_runtime.h"
@@ -289,6 +290,7 @@ static enum msc_status run_quick(cJSON *report, struct msc_quick *q) {
     MSC_TRY(msc_quick__choose_loss(q));
     msc_quick__tell(q, MSC_QUICK_PREPARE, 0, 0);
     MSC_TRY(msc_session_open(&q->session, q->setup, q->setup->first, MSC_SETUP_LOOK));
+    MSC_TRY(msc_export_check(q->setup->model->graph, q->options->output, q->session.entry->target));
     if (msc_quick__tries_dynamic(q->options, q->effort)) {
         // baselines are the choices in their order
         q->dynamic =

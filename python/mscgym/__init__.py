@@ -13,6 +13,7 @@ from mscgym.errors import Error, Stopped
 from mscgym.functions import bench, quantize, report, run
 from mscgym.installed import get_include, program
 from mscgym.models import Model
+from mscgym.pieces import Pieces
 from mscgym.record import Record, RecordError, Trial
 from mscgym.results import Bench, Quantized, Report, Result, Searched
 from mscgym.searches import prune, search
@@ -25,9 +26,9 @@ if TYPE_CHECKING:
     from mscgym.torch.wrapping import wrap as wrap
 
 __all__ = ["Agent", "Bench", "Bound", "Cost", "Environment", "Error", "Factor", "Failed", "Goal", "Metric", "Model",
-           "Outcome", "Proposal", "Quantized", "Record", "RecordError", "Report", "Result", "Searched", "Space",
-           "Stopped", "Task", "Term", "Trial", "bench", "get_include", "program", "prune", "quantize", "report", "run",
-           "search"]
+           "Outcome", "Pieces", "Proposal", "Quantized", "Record", "RecordError", "Report", "Result", "Searched",
+           "Space", "Stopped", "Task", "Term", "Trial", "bench", "get_include", "program", "prune", "quantize",
+           "report", "run", "search"]
 
 _OF_TORCH = {"MSCWrapper": "wrapper", "export_onnx": "onnx_export", "finish": "finish", "wrap": "wrapping"}
 

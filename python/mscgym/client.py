@@ -205,15 +205,23 @@ class Client:
         written = []
         os.makedirs(folder, exist_ok=True)
         for what, name in FILES.items():
-            path = os.path.join(folder, name)
             try:
-                with self.read(id, what) as answer, open(path, "wb") as file:
-                    shutil.copyfileobj(answer, file)
+                with self.read(id, what) as answer:
+                    path = os.path.join(folder, _model_name(name, answer) if what == "model" else name)
+                    with open(path, "wb") as file:
+                        shutil.copyfileobj(answer, file)
                 written.append(path)
             except ServiceError as error:
                 if error.status != 409:  # the job does not have it
                     raise
         return written
+
+
+def _model_name(name: str, answer: BinaryIO) -> str:
+    """The name with the ending of the service's file, which is .tflite for searches with that target."""
+    headers = getattr(answer, "headers", None)
+    served = headers.get_filename() if headers else None
+    return os.path.splitext(name)[0] + os.path.splitext(served)[1] if served else name
 
 
 def _line(job: Mapping[str, Any]) -> str:

@@ -21,7 +21,9 @@ ROLES = {
     "scatter_elements": ["input", "indices", "updates"], "image.resize2d": ["input", "roi", "scales", "size"],
     "nn.batch_norm": ["input", "gamma", "beta", "mean", "var"],
     **dict.fromkeys(["nn.layer_norm", "nn.group_norm", "nn.instance_norm"], ["input", "gamma", "beta"]),
-    **dict.fromkeys(["quantize", "dequantize"], ["input", "scale", "zero_point"])}
+    **dict.fromkeys(["quantize", "dequantize"], ["input", "scale", "zero_point"]),
+    "msc.conv_integer": ["input", "weight", "x_zero", "weight_zero"],
+    "msc.matmul_integer": ["input", "other", "x_zero", "y_zero"]}
 
 
 class Writer(Protocol):

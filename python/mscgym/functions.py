@@ -45,7 +45,8 @@ def quantize(model: Any, data: Data, *, output: AnyPath | None = None, labels: A
         data: A few hundred samples for calibration: an array [samples, ...]; a dict of such arrays by the names of
             the model's inputs; a path; a torch DataLoader or Dataset; a list or an iterator of batches; or a function
             that returns one of these. A batch is an array, a tuple of arrays or a dict, and may end with labels.
-        output: ONNX file to write. Default: a temporary file, which exists as long as the result.
+        output: ONNX file to write, or a .tflite file for LiteRT. Default: a temporary ONNX file, which exists as long
+            as the result.
         labels: Classes [samples], to measure the accuracy. Default: those of the batches; False: none; "next": the next
             token ids, to measure the perplexity.
         samples: Use at most so many samples, the first ones. Default: all in memory, 512 of loaders and iterators.

@@ -106,6 +106,17 @@ class TestRefine(unittest.TestCase):
         self.assertAlmostEqual(report["loss_before"], result.table["written"]["held_back.distill_loss"],
                                delta=0.01 * report["loss_before"])
 
+    def test_dynamic_activations_stay(self):
+        rules = [{"kind": "activation", "choices": ["8 dynamic"]}, {"kind": "weight", "choices": ["4 descent affine"]}]
+        result = self.search(SHORT, target="onnxruntime", choices=[FOUR, {"bits": 8, "dynamic": True}],
+                             env={"rules": rules})
+        report, dynamic = result.report["refine"], [e for e in edits(result.strategy) if e.get("type") == "dynamic"]
+        self.assertEqual(len(dynamic), 1)
+        self.assertIn(dynamic[0], edits("searched/msc_quantize.json"))
+        self.assertTrue(report["kept"])
+        self.assertAlmostEqual(loss(self.image[-51:], strategy=result.strategy), report["loss_after"],
+                               delta=1e-3 * report["loss_after"])
+
     def test_without_time_the_plan_stays(self):
         result = self.search({"time": 0})
         self.assertFalse(result.report["refine"]["kept"])

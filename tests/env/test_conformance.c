@@ -15,6 +15,7 @@ static const struct msc_env_host host = {.folder = MSC_TESTS_FOLDER "/env/files"
 static const struct {
     const char *name, *json;
 } configs[] = {
+    {"placement", "{\"file\":\"placement.json\"}"},
     {"table", "{\"file\":\"table.json\"}"},
 #ifdef MSC_PYTHON
     {"process",

@@ -35,7 +35,7 @@ static void test_env_quantize_distill__wide_biases(void **state) {
     struct msc_quantize_distilled d;
     struct bench bench;
     (void)state;
-    prepare_bench_of(&bench, quantize_make_swish(w, b), "onnxruntime");
+    prepare_bench_of(&bench, quantize_make_activation(MSC_OP_HARD_SWISH, w, b), "onnxruntime");
     assert_ok(create(&bench, CONFIG));
     assert_int_equal(msc_env_space(bench.env)->n_tasks, 1);
     assert_ok(msc_quantize_distill(&d, bench.env, choices, &o));

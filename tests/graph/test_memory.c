@@ -7,6 +7,7 @@
 #include "graph/builder_internal.h"
 #include "graph/rules/rules.h"
 #include "graph/site.h"
+#include "graph/tflite/tflite.h"
 #include "tests/short_memory.h"
 
 // Input of the scenarios, made before allocations start to fail.
@@ -59,6 +60,10 @@ static enum msc_status find_sites(void) {
     MSC_TRY(msc_sites_find(&sites, sample, &(struct msc_site_scheme){.by_use = true}));
     msc_sites_finish(&sites);
     return MSC_OK;
+}
+
+static enum msc_status plan_tflite(void) {
+    return msc_tflite_check(sample, "sample.tflite");
 }
 
 static enum msc_status read_json(void) {
@@ -162,6 +167,11 @@ static void test_graph_memory__sites(void **state) {
     run_failing(find_sites, 1);
 }
 
+static void test_graph_memory__tflite(void **state) {
+    (void)state;
+    run_failing(plan_tflite, 3);
+}
+
 static void test_graph_memory__json(void **state) {
     (void)state;
     run_failing(read_json, 1);
@@ -198,10 +208,11 @@ static int tear_down(void **state) {
 
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_graph_memory__build), cmocka_unit_test(test_graph_memory__names),
-        cmocka_unit_test(test_graph_memory__clone), cmocka_unit_test(test_graph_memory__forms),
-        cmocka_unit_test(test_graph_memory__sites), cmocka_unit_test(test_graph_memory__json),
-        cmocka_unit_test(test_graph_memory__text),  cmocka_unit_test(test_graph_memory__rules),
+        cmocka_unit_test(test_graph_memory__build),  cmocka_unit_test(test_graph_memory__names),
+        cmocka_unit_test(test_graph_memory__clone),  cmocka_unit_test(test_graph_memory__forms),
+        cmocka_unit_test(test_graph_memory__sites),  cmocka_unit_test(test_graph_memory__json),
+        cmocka_unit_test(test_graph_memory__text),   cmocka_unit_test(test_graph_memory__rules),
+        cmocka_unit_test(test_graph_memory__tflite),
     };
     msc_test_select(argc, argv);
     return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -28,24 +28,75 @@ static int remove_files(void **state) {
     return 0;
 }
 
-// A convolution with a weight of 128 KB, which is mapped, and a bias of 2 KB, which is copied.
-static struct msc_graph *make_wide(void) {
-    struct msc_graph *g;
-    assert_ok(msc_graph_create(&g, "wide"));
-    int32_t x = add_input(g, "x", "NCHW", 4, DIMS(1, IN, 2, 2));
+// Adds a convolution with a weight of 128 KB, which is mapped, and a bias of 2 KB, which is copied.
+// The weight's elements are 0, 1, 2 and so on, those of the bias 0, -1, -2.
+static int32_t add_wide(struct msc_graph *g, int32_t x) {
+    int32_t bias = add_weight(g, "conv.bias", "O", 1, DIMS(OUT));
+    float *b = msc_array_data(msc_graph_tensor(g, bias)->data);
+    for (int i = 0; i < OUT; i++) {
+        b[i] = (float)-i;
+    }
     const struct msc_weight_spec weights[2] = {
         {"weight", add_weight(g, "conv.weight", "OIHW", 4, DIMS(OUT, IN, 1, 1))},
-        {"bias", add_weight(g, "conv.bias", "O", 1, DIMS(OUT))},
+        {"bias", bias},
     };
-    int32_t y = add_joint(g, &(struct msc_joint_spec){.op = MSC_OP_CONV2D_BIAS,
-                                                      .name = "conv",
-                                                      .n_inputs = 1,
-                                                      .inputs = &x,
-                                                      .n_weights = 2,
-                                                      .weights = weights});
+    return add_joint(g, &(struct msc_joint_spec){.op = MSC_OP_CONV2D_BIAS,
+                                                 .name = "conv",
+                                                 .n_inputs = 1,
+                                                 .inputs = &x,
+                                                 .n_weights = 2,
+                                                 .weights = weights});
+}
+
+static struct msc_graph *finish(struct msc_graph *g, int32_t y) {
     assert_ok(msc_graph_set_outputs(g, 1, &y));
     assert_ok(msc_graph_finalize(g));
     return g;
+}
+
+static struct msc_graph *make_wide(void) {
+    struct msc_graph *g;
+    assert_ok(msc_graph_create(&g, "wide"));
+    return finish(g, add_wide(g, add_input(g, "x", "NCHW", 4, DIMS(1, IN, 2, 2))));
+}
+
+// The wide convolution, and an If whose branches have a weight of their own.
+static struct msc_graph *make_choice(void) {
+    struct msc_graph *g, *bodies[2];
+    int32_t inputs[2];
+    for (int i = 0; i < 2; i++) {
+        assert_ok(msc_graph_create(&bodies[i], "body"));
+        int32_t y = add_input(bodies[i], "y", "NCHW", 4, DIMS(1, OUT, 2, 2));
+        int32_t w = add_weight(bodies[i], "own.weight", "OIHW", 4, DIMS(1, OUT, 1, 1));
+        (void)finish(bodies[i], add_conv(bodies[i], "own", y, w));
+    }
+    assert_ok(msc_graph_create(&g, "branches"));
+    assert_ok(msc_graph_add_input(&inputs[0], g, "c", NULL, MSC_DTYPE_BOOL, "", 0, NULL));
+    inputs[1] = add_wide(g, add_input(g, "x", "NCHW", 4, DIMS(1, IN, 2, 2)));
+    struct msc_joint_spec spec = {.op = MSC_OP_IF,
+                                  .n_inputs = 2,
+                                  .inputs = inputs,
+                                  .n_graphs = 2,
+                                  .graphs = (const struct msc_graph *const *)bodies};
+    (void)finish(g, add_joint(g, &spec));
+    msc_graph_destroy(bodies[0]);
+    msc_graph_destroy(bodies[1]);
+    return g;
+}
+
+// The wide convolution behind a mean. The exporter writes its axes as an initialiser, and then, in
+// the model's version of ONNX, as an attribute.
+static struct msc_graph *make_axes(void) {
+    struct msc_graph *g;
+    assert_ok(msc_graph_create(&g, "axes"));
+    int32_t x = add_input(g, "x", "NCHW", 4, DIMS(1, IN, 2, 2));
+    static const struct msc_attr attrs[] = {{"axis", "0"}, {"keepdims", "1"}};
+    x = add_joint(g, &(struct msc_joint_spec){.op = MSC_OP_MEAN,
+                                              .n_inputs = 1,
+                                              .inputs = (const int32_t[]){x},
+                                              .n_attrs = 2,
+                                              .attrs = attrs});
+    return finish(g, add_wide(g, x));
 }
 
 static uint64_t size_of(const char *of) {
@@ -54,12 +105,12 @@ static uint64_t size_of(const char *of) {
     return n_bytes;
 }
 
-static void expect_elements(const struct msc_graph *g, const char *name, int64_t n) {
+static void expect_elements(const struct msc_graph *g, const char *name, int64_t n, int64_t step) {
     const struct msc_tensor *t = msc_graph_tensor(g, msc_graph_find_tensor(g, name));
     const float *x = msc_array_data(t->data);
     assert_int_equal(msc_array_n_elements(t->data), n);
     for (int64_t i = 0; i < n; i++) {
-        assert_true(x[i] == (float)i);
+        assert_true(x[i] == (float)(i * step));
     }
 }
 
@@ -83,15 +134,34 @@ static void test_graph_onnx_external__written(void **state) {
     }
     msc_onnx_model_free(model);
     again = load_file(path);
-    expect_elements(again, "conv.weight", (int64_t)OUT * IN);
-    expect_elements(again, "conv.bias", OUT);
+    expect_elements(again, "conv.weight", (int64_t)OUT * IN, 1);
+    expect_elements(again, "conv.bias", OUT, -1);
     // A model may replace the files from which its weights are read.
     assert_ok(msc_onnx_save(again, path, &small));
     msc_graph_destroy(again);
     again = load_file(path);
-    expect_elements(again, "conv.weight", (int64_t)OUT * IN);
+    expect_elements(again, "conv.weight", (int64_t)OUT * IN, 1);
     msc_graph_destroy(again);
     msc_graph_destroy(g);
+}
+
+static void expect_wide(struct msc_graph *g) {
+    assert_ok(msc_onnx_save(g, path, &small));
+    msc_graph_destroy(g);
+    g = load_file(path);
+    expect_elements(g, "conv.weight", (int64_t)OUT * IN, 1);
+    expect_elements(g, "conv.bias", OUT, -1);
+    msc_graph_destroy(g);
+}
+
+static void test_graph_onnx_external__with_bodies(void **state) {
+    (void)state;
+    expect_wide(make_choice());
+}
+
+static void test_graph_onnx_external__with_axes(void **state) {
+    (void)state;
+    expect_wide(make_axes());
 }
 
 static void test_graph_onnx_external__one_file_below_the_limit(void **state) {
@@ -102,7 +172,7 @@ static void test_graph_onnx_external__one_file_below_the_limit(void **state) {
     assert_in_range(size_of(path), OUT * IN * sizeof(float), OUT * IN * sizeof(float) + 4000);
     msc_graph_destroy(g);
     g = load_file(path);
-    expect_elements(g, "conv.weight", (int64_t)OUT * IN);
+    expect_elements(g, "conv.weight", (int64_t)OUT * IN, 1);
     msc_graph_destroy(g);
 }
 
@@ -136,6 +206,10 @@ static void test_graph_onnx_external__removed(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_graph_onnx_external__written, name_files,
+                                        remove_files),
+        cmocka_unit_test_setup_teardown(test_graph_onnx_external__with_bodies, name_files,
+                                        remove_files),
+        cmocka_unit_test_setup_teardown(test_graph_onnx_external__with_axes, name_files,
                                         remove_files),
         cmocka_unit_test_setup_teardown(test_graph_onnx_external__one_file_below_the_limit,
                                         name_files, remove_files),

@@ -348,7 +348,7 @@ static void test_graph_site__target_numbers(void **state) {
     assert_ok(msc_graph_set_outputs(g, 1, &t));
     assert_ok(msc_graph_finalize(g));
     check_target(g, "onnxruntime", "centred:0*1 w@0*2 b:0*1 c:0*1 d:0*1 e:0*1 conv2:0*1");
-    check_target(g, "tflite", "centred:0*1 w@0*2 conv:0*1 e:0*1 conv2:0*1");
+    check_target(g, "tflite", "centred:0*1 w@0*2 conv:0*1 b:0*1 swish:0*1 e:0*1 conv2:0*1");
     check_sites(g, false, "centred:0*1 w@0*2 e:0*1");
     msc_graph_destroy(g);
 }

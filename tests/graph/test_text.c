@@ -214,6 +214,24 @@ static void test_graph_text__no_layout(void **state) {
 }
 
 // Notes may follow weights directly, and hold any text.
+// Weights that the text gives no layout have that of their role.
+static void test_graph_text__no_layout_of_weights(void **state) {
+    (void)state;
+    struct msc_graph *g = read_text(
+        "g <OUTPUTS: y> ID x OUT: x<2,3,4,4|float32> OPTYPE: input "
+        "ID c IN: x OPTYPE: nn.conv2d WEIGHTS: weight: k<4,3,1,1|float32> "
+        "ID m IN: c OPTYPE: msc.linear WEIGHTS: weight: w<5,4|float32> "
+        "ID b IN: m OPTYPE: msc.linear_bias WEIGHTS: weight: v<5,6|float32|IO> bias: o<6|float32> "
+        "ID t OPTYPE: constant WEIGHTS: const: u<6|float32> ID y IN: b,t OPTYPE: add");
+    static const char *const layouts[][2] = {
+        {"k", "OIHW"}, {"w", "OI"}, {"v", "IO"}, {"o", ""}, {"u", ""}};
+    for (size_t i = 0; i < sizeof layouts / sizeof layouts[0]; i++) {
+        int32_t t = msc_graph_find_tensor(g, layouts[i][0]);
+        assert_string_equal(msc_graph_tensor(g, t)->layout, layouts[i][1]);
+    }
+    check_round_trip(g);
+}
+
 static void test_graph_text__notes(void **state) {
     (void)state;
     struct msc_graph *g = read_text("net <OUTPUTS: y>\n"
@@ -353,6 +371,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_graph_text__tutorial_order),
         cmocka_unit_test(test_graph_text__by_hand),
         cmocka_unit_test(test_graph_text__no_layout),
+        cmocka_unit_test(test_graph_text__no_layout_of_weights),
         cmocka_unit_test(test_graph_text__notes),
         cmocka_unit_test(test_graph_text__bodies),
         cmocka_unit_test(test_graph_text__damaged),

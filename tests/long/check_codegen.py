@@ -20,6 +20,7 @@ Needs numpy, onnx and onnxruntime. Exits with 1 if a check fails, with 77 if pac
 """
 import glob
 import importlib.util
+import json
 import os
 import shutil
 import subprocess
@@ -28,8 +29,9 @@ import sys
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 DATA = "/usr/share/libonnx-testdata/data/node"
-sys.path[:0] = [os.path.join(ROOT, "python")]
+sys.path[:0] = [os.path.join(ROOT, "python"), os.path.join(ROOT, "tests", "pipeline")]
 
+import check_dynamic  # exits if packages are missing
 from small_onnx import Checks, make, node, numpy, onnx, onnxruntime  # exits if packages are missing
 from mscgym.safetensors import read_safetensors, write_safetensors
 
@@ -65,6 +67,17 @@ def digits_strategy(checks):
     found = glob.glob("search/msc_workspace/joint/*.jsonl")
     checks.expect("one record", len(found) == 1, found)
     return found[0], inputs, more
+
+
+def dynamic(result):
+    """Activations that are quantised dynamically: the record of a search, or the exported model."""
+    def make_dynamic(checks):
+        dims, _ = check_dynamic.layers("model.onnx")
+        numpy.savez("x.npz", x=numpy.random.default_rng(1).standard_normal((8, *dims), numpy.float32))
+        check_dynamic.quantize(checks.mscgym_path, "cpu", "onnxruntime", {"rules": [
+            {"kind": "activation", "choices": ["8 dynamic"]}, {"kind": "weight", "choices": ["8"]}]})
+        return result, "x.npz", ["--batch=4"]
+    return make_dynamic
 
 
 def file_of_tests(name):
@@ -117,6 +130,8 @@ NETWORKS = {
     "digits": digits,
     "digits quantised": digits_quantised,
     "digits pruned and quantised": digits_strategy,
+    "dynamic": dynamic("record.jsonl"),
+    "dynamic exported": dynamic("small.onnx"),
     "odd names": odd_names,
     "branch": file_of_tests("branch"),
     "half": file_of_tests("tiny_half"),
@@ -216,7 +231,10 @@ class CProgram(Program):
             code, text = self.checks.mscgym("export", model, "-o", "record.onnx", "--save-strategy", "record.json",
                                             "--quiet")
             self.expect("exports its strategy", code == 0, text)
-            model, more = f"{ROOT}/examples/digits/digits.onnx", ["--strategy", "record.json"]
+            with open(model, encoding="utf-8") as file:
+                name = os.path.basename(json.loads(file.readline())["config"]["model"])
+            model = name if os.path.exists(name) else f"{ROOT}/examples/digits/{name}"
+            more = ["--strategy", "record.json"]
         elif "quantised" not in self.name and "half" not in self.name:
             session = onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"])
             expected = session.run(None, inputs)
@@ -275,7 +293,7 @@ class OrtProgram(Program):
             self.expect(f"output {i} has the bits of onnxruntime", same_bits(found, numpy.asarray(expected)),
                         difference(found, expected))
         value = numpy.load(f"{self.folder}/outputs/0.npy")
-        numpy.save(f"{self.folder}/outputs/0.npy", value + numpy.asarray(1, value.dtype) if value.dtype != bool
+        numpy.save(f"{self.folder}/outputs/0.npy", 2 * value + numpy.asarray(1, value.dtype) if value.dtype != bool
                    else ~value)
         code, text = run(program, self.folder)
         self.expect("finds a wrong output", code == 1 and "failed" in text, text)

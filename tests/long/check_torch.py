@@ -30,11 +30,12 @@ except ImportError as error:
     sys.exit(77)
 
 PYTHON = pathlib.Path(__file__).resolve().parents[2] / "python"
-sys.path.insert(0, str(PYTHON))
+sys.path[:0] = [str(PYTHON), str(PYTHON.parent / "tests" / "pipeline")]
 from mscgym.graph import Graph, GraphError  # noqa: E402
 from mscgym.torch import UnsupportedOperator, from_exported, from_torch, to_torch  # noqa: E402
 
 PROGRAM = os.path.abspath(sys.argv.pop(1)) if len(sys.argv) > 1 else ""
+os.environ["PATH"] = os.path.dirname(PROGRAM) + os.pathsep + os.environ["PATH"]
 
 
 class Twice(nn.Module):
@@ -254,6 +255,49 @@ class TorchTest(unittest.TestCase):
         made(x).square().mean().backward()
         without = [name for name, part in made.named_parameters() if part.grad is None]
         self.assertEqual(without, [])
+
+    def test_integers(self):
+        """Operators on integers, with zero points for all, rows, columns and channels, bit for bit."""
+        try:
+            import integer_models
+        except ImportError as error:
+            self.skipTest(f"skipped: {error}")
+        inputs, outputs = integer_models.write(self.folder / "net.onnx")
+        self.mscgym("graph", "net.onnx", "-o", "net.json")
+        made = to_torch(Graph.load(self.folder / "net.json"), self.folder / "made")
+        for (name, expected), value in zip(outputs.items(), made(*map(torch.from_numpy, inputs.values())), strict=True):
+            with self.subTest(name):
+                self.assertEqual(value.numpy().dtype, expected.dtype)
+                numpy.testing.assert_array_equal(value.numpy(), expected)
+
+    def test_dynamic(self):
+        """Activations that are quantised dynamically: the compressed graph has onnxruntime's bits, and the float graph
+        with the strategy computes the same, with gradients."""
+        try:
+            import onnxruntime
+            import check_dynamic
+        except ImportError as error:
+            self.skipTest(f"skipped: {error}")
+        before = os.getcwd()
+        os.chdir(self.folder)
+        self.addCleanup(os.chdir, before)
+        for make in (check_dynamic.layers, check_dynamic.gemm):
+            for target in ("onnxruntime", "generic"):
+                dims, _ = make("model.onnx")
+                x = torch.randn(8, *dims)
+                numpy.savez("x.npz", x=x.numpy())
+                check_dynamic.quantize(PROGRAM, "cpu", target, {"rules": [
+                    {"kind": "activation", "choices": ["8 dynamic"]}, {"kind": "weight", "choices": ["8"]}]})
+                session = onnxruntime.InferenceSession("small.onnx", providers=["CPUExecutionProvider"])
+                expected = session.run(None, {"x": x.numpy()})[0]
+                for model in ("small", "model"):
+                    self.mscgym("graph", f"{model}.onnx", "-o", f"{model}.json")
+                small = to_torch(Graph.load("small.json"), "small")
+                numpy.testing.assert_array_equal(small(x).numpy(), expected)
+                made = to_torch(Graph.load("model.json"), "made", strategy="strategy.json", learn_scales=True)
+                self.near([made(x).detach().numpy()], [torch.from_numpy(expected)])
+                made(x).square().mean().backward()
+                self.assertEqual([name for name, part in made.named_parameters() if part.grad is None], [])
 
     def test_round_trip(self):
         """The graph of a generated module has the joints, weights and layers of the graph that it was made from."""

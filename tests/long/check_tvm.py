@@ -25,7 +25,7 @@ except ImportError as error:
     sys.exit(77)
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "python"))
+sys.path[:0] = [str(ROOT / "python"), str(ROOT / "tests" / "pipeline")]
 from mscgym.graph import Graph, GraphError  # noqa: E402
 from mscgym.tvm import UnsupportedRelax, from_relax, to_relax  # noqa: E402
 from mscgym.tvm.module import const, run, symbol, tensor  # noqa: E402
@@ -161,10 +161,10 @@ def module_of(make, shapes=((2, 3, 8, 8),), dtypes=("float32",)):
     return builder.finalize()
 
 
-def normal(module):
+def normal(module, entry="main"):
     steps = [relax.transform.FoldConstant(), relax.transform.CanonicalizeBindings(),
-             relax.transform.DeadCodeElimination(["main"])]
-    return tvm.transform.Sequential(steps)(module)["main"]
+             relax.transform.DeadCodeElimination([entry])]
+    return tvm.transform.Sequential(steps)(module)[entry]
 
 
 class TvmTest(unittest.TestCase):
@@ -274,6 +274,24 @@ class TvmTest(unittest.TestCase):
                          ["clip"] * 3 + ["nn.pad"] * 3 + ["tile", "strided_slice", "identity"])
         self.near(self.run_graph(graph, [x]), run(module, "main", [x]), "abcdefghi")
 
+    def test_einsum_loops(self):
+        """Products that TVM's front end of ONNX writes as loops: scores, sums without an operand, three operands."""
+        x, y, z = values(2, 3, 8, 5), values(2, 3, 6, 5), values(1, 7)
+        cases = [("bhid,bhjd->bhij", [0, 1]), ("bhid,bhjd->", [0, 1]), ("bhid->dhb", [0]), ("bhid,bhid->bhi", [0, 0]),
+                 ("bhid,bhjd,ak->ijk", [0, 1, 2]), ("ak,bhid->kdih", [2, 0])]
+        variables = [tensor(name, data.shape, "float32") for name, data in zip("xyz", (x, y, z))]
+        builder = relax.BlockBuilder()
+        with builder.function("main", variables):
+            results = [builder.emit_te(topi.einsum, equation, *[variables[i] for i in operands])
+                       for equation, operands in cases]
+            builder.emit_func_output(builder.emit(relax.Tuple(results)))
+        module = builder.finalize()
+        graph = from_relax(module)
+        self.assertEqual([joint.optype for joint in graph.joints[3:]], ["einsum"] * len(cases))
+        expected = [numpy.einsum(equation, *[(x, y, z)[i] for i in operands]) for equation, operands in cases]
+        self.near(self.run_graph(graph, [x, y, z]), expected, "abcdef")
+        self.near(run(to_relax(graph), "main", [x, y, z]), expected, "abcdef")
+
     def test_unknown_loops(self):
         """Loops without a joint travel as external joints, through JSON, text and ONNX, and come back as they were."""
         n, x = symbol("n"), values(3, 4)
@@ -356,6 +374,50 @@ class TvmTest(unittest.TestCase):
         kinds = [[joint.optype for joint in g.joints if joint.optype != "constant"] for g in (small, again)]
         self.assertEqual(kinds[0].count("quantize"), kinds[1].count("quantize"))
         self.near(self.run_graph(again, [data[:4]]), [found], "a", 1e-2)
+
+    def test_integers(self):
+        """Operators on integers, with zero points for all, rows, columns and channels, bit for bit."""
+        try:
+            import integer_models
+        except ImportError as error:
+            self.skipTest(f"skipped: {error}")
+        inputs, outputs = integer_models.write(self.folder / "net.onnx")
+        self.mscgym("graph", "net.onnx", "-o", "net.json")
+        graph = Graph.load(self.folder / "net.json")
+        for found in (self.run_graph(graph, inputs.values()), run(to_relax(graph), graph.name, inputs.values())):
+            for (name, expected), value in zip(outputs.items(), found, strict=True):
+                with self.subTest(name):
+                    self.assertEqual(value.dtype, expected.dtype)
+                    numpy.testing.assert_array_equal(value, expected)
+
+    def test_dynamic(self):
+        """Models whose activations are quantised dynamically have onnxruntime's bits in TVM, also read back."""
+        try:
+            import onnxruntime
+            import check_dynamic
+        except ImportError as error:
+            self.skipTest(f"skipped: {error}")
+        before = os.getcwd()
+        os.chdir(self.folder)
+        self.addCleanup(os.chdir, before)
+        for make in (check_dynamic.layers, check_dynamic.gemm):
+            dims, n_products = make("model.onnx")
+            data = values(8, *dims)
+            numpy.savez("x.npz", x=data)
+            check_dynamic.quantize(PROGRAM, "cpu", "onnxruntime", {"rules": [
+                {"kind": "activation", "choices": ["8 dynamic"]}, {"kind": "weight", "choices": ["8"]}]})
+            self.mscgym("graph", "small.onnx", "-o", "small.json")
+            small = Graph.load("small.json")
+            made = to_relax(small, make.__name__)
+            self.assertEqual(made.script(show_meta=False).count("R.matmul"), n_products)
+            session = onnxruntime.InferenceSession("small.onnx", providers=["CPUExecutionProvider"])
+            again = from_relax(made, entry=small.name)
+            for n in (1, 8):
+                expected = session.run(None, {"x": data[:n]})[0]
+                for found in (run(made, small.name, [data[:n]]), self.run_graph(again, [data[:n]])):
+                    numpy.testing.assert_array_equal(found[0], expected)
+            tvm.ir.assert_structural_equal(*(normal(module, small.name) for module in (made, to_relax(again))),
+                                           map_free_vars=True)
 
     def test_library(self):
         """The body of an external joint becomes a function that TVM's passes give to a code generator."""

@@ -187,6 +187,18 @@ class Fixed(nn.Module):
         return self.fc(functional.relu(self.conv(x)).view(-1, 8 * 36))
 
 
+class Moved(nn.Module):
+    """A tensor that a linear layer reads after moves, and that other calls read as it is."""
+
+    def __init__(self):
+        super().__init__()
+        self.first, self.second, self.last = nn.Linear(12, 24), nn.Linear(24, 24), nn.Linear(168, 5)
+
+    def forward(self, x):
+        x = torch.relu(self.first(x))
+        return self.last(x.transpose(1, 2).flatten(1)) + (self.second(x) * x).mean((1, 2)).unsqueeze(1)
+
+
 def images():
     return torch.randn(8, 3, 12, 12)
 
@@ -196,6 +208,7 @@ NETWORKS = {
     "heads": (Heads, lambda: torch.randn(8, 7, 12)), "rows": (Rows, lambda: torch.randn(8, 4, 32)),
     **{how: (lambda how=how: Attention(how), lambda: torch.randn(8, 7, 12))
        for how in ("steps", "function", "module", "weights", "layer")},
+    "moved": (Moved, lambda: torch.randn(8, 7, 12)),
     "recurrent": (Recurrent, lambda: torch.randn(8, 7, 12)),
     "embedding": (lambda: nn.Sequential(nn.Embedding(50, 16), nn.LayerNorm(16), nn.Linear(16, 4)),
                   lambda: torch.randint(0, 50, (8, 9)))}
@@ -204,9 +217,10 @@ PRUNE = {"prune": {"strategy_file": "prune.json", "gym": [{"env": {"choices": [{
 SPARSE = {"prune": {"strategy_file": "prune.json", "gym": [{"env": {"choices": [{"pattern": "2:4"}]}}]}}
 
 
-def quantize(target, choice=None, label=None):
-    """8 bits everywhere, or the choice for weights and 8 bits for activations."""
-    rules = [{"kind": "weight", "choices": [label]}, {"kind": "activation", "choices": ["8"]}]
+def quantize(target, choice=None, label=None, activations="8"):
+    """8 bits everywhere, or the choice for weights and 8 bits for activations. Choices of `activations` that a tensor
+    does not have are those nearest."""
+    rules = [{"kind": "weight", "choices": [label]}, {"kind": "activation", "choices": [activations]}]
     env = {"choices": [{"bits": 8}, choice], "rules": rules}
     gym = {"gym": [{"env": env, "budget": {"trials": 1}}]} if choice else {}
     return {"quantize": {"strategy_file": "quantize.json", "target": target, **gym}}
@@ -217,6 +231,8 @@ PLANS = {
     "float16": quantize("generic", {"type": "float16"}, "float16"),
     "groups": quantize("generic", {"bits": 4, "group_size": 32}, "4 g32"),
     "descent": quantize("onnxruntime", {"bits": 6, "rounding": "descent", "correct": "affine"}, "6 descent affine"),
+    "dynamic": quantize("onnxruntime", {"bits": 8, "dynamic": True}, "8", "8 dynamic"),
+    "dynamic, generic": quantize("generic", {"bits": 8, "dynamic": True}, "8", "8 dynamic"),
     "pruned": PRUNE, "sparse": SPARSE,
     "pruned, generic": {**PRUNE, **quantize("generic")},
     "pruned, onnxruntime": {**PRUNE, **quantize("onnxruntime", {"bits": 4}, "4")},
@@ -555,6 +571,9 @@ def cases():
         yield f"residual: {plan}", lambda folder, plan=plan: check_plan("residual", plan, folder)
     for network in ("before", "grouped", "rows", "steps", "function", "module", "weights", "layer", "embedding"):
         for plan in ("generic", "onnxruntime"):
+            yield f"{network}: {plan}", lambda folder, n=network, plan=plan: check_plan(n, plan, folder)
+    for network in ("rows", "moved", "steps", "module", "embedding"):
+        for plan in ("dynamic", "dynamic, generic"):
             yield f"{network}: {plan}", lambda folder, n=network, plan=plan: check_plan(n, plan, folder)
     yield "module: descent", lambda folder: check_plan("module", "descent", folder)
     for network in ("before", "grouped", "rows", "steps"):

@@ -169,4 +169,5 @@ def main():
                 os.chdir("/")
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -77,7 +77,8 @@ class Tab:
         text = json.dumps({"id": self.n, "method": method, "params": values}).encode()
         mask = os.urandom(4)
         head = bytes([0x81, 0x80 | len(text)]) if len(text) < 126 else \
-            bytes([0x81, 0xfe]) + struct.pack(">H", len(text))
+            bytes([0x81, 0xfe]) + struct.pack(">H", len(text)) if len(text) < 1 << 16 else \
+            bytes([0x81, 0xff]) + struct.pack(">Q", len(text))
         self.socket.sendall(head + mask + bytes(c ^ mask[i % 4] for i, c in enumerate(text)))
         while True:
             message = self.receive()
@@ -257,6 +258,51 @@ def check_hostile(port):
     check("no error", tab.errors == [])
 
 
+def check_scopes(port):
+    """Scopes of the network open and close; a joint that is found opens what hides it."""
+    tab = Tab(port, url_of("bad.html"))
+    tab.ask("""(() => {
+      const names = ['in', '/a/b/c', '/a/b/d', '/a/e', '/f/g', 'out'];
+      const joints = names.map((name, i) => ({ name: name, op: 'x', shape: '1', details: '', column: .5, layer: i,
+                                               tasks: i === 2 ? [0] : [] }));
+      window.graph = { joints: joints, edges: [[0, 1], [1, 2], [2, 3], [0, 3], [3, 4], [4, 5]], layers: 6, columns: 1 };
+      window.figure = document.createElement('figure');
+      document.querySelector('article').append(figure);
+      drawGraph(figure, { graph: graph, plan: [{ task: 't', choice: '4', bits: 4, kind: 'weight' }] });
+      window.press = (text) =>
+        [...figure.querySelectorAll('button')].find((b) => b.textContent.startsWith(text)).click();
+    })()""")
+    shown = ("[...figure.querySelectorAll('.node')].map(n => n.querySelector('title').textContent).join(' ') + ' '"
+             " + figure.querySelectorAll('.edge').length")
+    check("a small network is open", tab.ask(shown) == "in /a/b/c /a/b/d /a/e /f/g out 6")
+    tab.ask("press('Close all')")
+    check("scopes are closed", tab.ask(shown) == "in /a /f/g out 3")
+    check("a scope says what is in it", "3 joints · 4 bits" in tab.ask("figure.querySelector('.scope').textContent"))
+    heights = "[...figure.querySelectorAll('.node')].map(n => Number(n.getAttribute('transform').match(/ (.*)\\)/)[1]))"
+    check("each item is below those before it", tab.ask(f"{heights}.every((y, i, all) => i === 0 || y > all[i - 1])"))
+    tab.ask("figure.querySelector('.scope').dispatchEvent(new MouseEvent('dblclick'))")
+    check("a double click opens a scope", tab.ask(shown) == "in /a/b /a/e /f/g out 5")
+    tab.ask("press('Close all')")
+    tab.ask("const i = figure.querySelector('input'); i.value = '/d'; i.dispatchEvent(new Event('input'));"
+            "window.hidden = figure.querySelectorAll('.node.found').length;"
+            "i.dispatchEvent(new KeyboardEvent('keydown', {key: 'Enter'}))")
+    check("a scope with what is found is marked", tab.ask("hidden") == 1)
+    check("what hides it is opened", tab.ask(shown) == "in /a/b/c /a/b/d /a/e /f/g out 6" and
+          tab.ask("figure.querySelector('.picked title').textContent") == "/a/b/d")
+    tab.ask("press('Close /a/b')")
+    check("the scope of a joint closes", tab.ask(shown) == "in /a/b /a/e /f/g out 5")
+    tab.ask("const newer = document.createElement('figure'); newer.openScopes = figure.openScopes;"
+            "figure.after(newer); drawGraph(newer, { graph: graph, plan: [] }); figure.remove(); window.figure = newer")
+    check("a newer picture has the same scopes", tab.ask(shown) == "in /a/b /a/e /f/g out 5")
+    tab.ask("figure.querySelector('.scope').dispatchEvent(new MouseEvent('click')); press('Open /a/b')")
+    check("and opens", tab.ask(shown) == "in /a/b/c /a/b/d /a/e /f/g out 6")
+    check("a scope that a path leaves and enters again is never closed", tab.ask("""(() => {
+      const joints = ['/k/x', 'y', '/k/z', '/k/l/m', '/k/l/n'].map((name) => ({ name: name }));
+      return [...findScopes({ joints: joints, edges: [[0, 1], [1, 2], [2, 3], [3, 4]] })].join();
+    })()""") == "/k/l")
+    check("no error", tab.errors == [])
+
+
 def wait_for_trials(tab, n):
     tab.wait(f"document.querySelector('.meta').textContent.includes('{n} trials')")
 
@@ -356,6 +402,7 @@ def check_pages(mscgym, files, port):
     check_learnt(mscgym, port)
     make_hostile(mscgym, files)
     check_hostile(port)
+    check_scopes(port)
     check_live(mscgym, port, has_charts)
 
 

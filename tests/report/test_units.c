@@ -35,6 +35,7 @@ static void test_values(void **state) {
     check_value("macs", 452864, "453 thousand");
     check_value("bit_ops", 463732736, "464 million");
     check_value("bit_ops", -2e9, "-2 billion");
+    check_value("bit_ops", 1.69e12, "1.69 trillion");
     check_value("distill_loss", 3.0304e-5, "3.03e-05");
     check_value("distill_loss", INFINITY, "inf");
     check_value("size_bytes", INFINITY, "inf");

@@ -4,8 +4,10 @@
     check_serve.py MSCGYM [CASE ...]
 
 Submits jobs of two users, compares their records and models with those of `mscgym search`, checks what must be
-refused, and kills the server and its searches. Prints failures; exits with 1 if there are any.
+refused, and kills the server and its searches. The case `disk` preloads the library MSC_TEST_DISK (disk.c) into the
+server. Prints failures; exits with 1 if there are any.
 """
+import fcntl
 import json
 import os
 import random
@@ -18,6 +20,7 @@ import tempfile
 import time
 import urllib.error
 import urllib.request
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from unittest import mock
 
@@ -107,6 +110,12 @@ def check_results(mscgym, folder):
         check(client.wait(first["id"])["state"] == "done", f"without a configuration: {client.job(first['id'])}")
         check(b"Jobs" in get(service, "/")[1], "the overview is no page")
         check_commands(service, folder, id)
+        config = digits("quantize", 4, choices=[{"bits": 8}, {"float": True}])
+        config["quantize"]["target"] = "tflite"
+        lite = submit(client, config)
+        check(client.wait(lite)["state"] == "done", f"for LiteRT: {client.job(lite)}")
+        with open(client.fetch(lite, os.path.join(folder, "lite"))[0], "rb") as file:
+            check(file.name.endswith("model.tflite") and file.read(8)[4:] == b"TFL3", f"fetched {file.name}")
         check(service.stop() == 0, "the server did not end in order")
 
 
@@ -245,9 +254,11 @@ def check_limits(mscgym, folder):
     with open(big, "wb") as file:
         file.truncate(3 << 20)
     users = [{"name": "ann", "token": ANN, "jobs": 2, "upload": "2M", "disk": "4M", "rate": 200},
-             {"name": "bob", "token": BOB, "rate": 1, "upload": "8M", "disk": "1M"}]
+             {"name": "bob", "token": BOB, "rate": 1, "upload": "8M", "disk": "1M"},
+             {"name": "cat", "token": "cat-0123456789abcdef", "disk": "256K"}]
     with Service(mscgym, folder, users=users) as service:
-        ann, bob = service.client(), service.client(BOB)
+        ann, bob, cat = service.client(), service.client(BOB), service.client("cat-0123456789abcdef")
+        grows = submit(cat, toy(10**6))
         refused(413, "more than the", ann.submit, files=[big])
         refused(507, "quota", bob.submit, files=[big])
         head = (f"POST /v1/jobs HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {ANN}\r\nConnection: close\r\n"
@@ -259,6 +270,8 @@ def check_limits(mscgym, folder):
         check(code == 413, f"an upload of unknown size: {code}")
         check(raw(service, head.encode() + b"Content-Length: 99999999999999999999\r\n\r\n") in (0, 400, 413),
               "a size beyond 64 bits")
+        job = cat.wait(grows)
+        check(job["state"] == "failed" and "quota is used up" in job["message"], f"a search beyond its quota: {job}")
         ids = [submit(ann, toy(4)) for _ in range(2)]
         refused(429, "which is the limit", submit, ann, toy(4))
         ann.wait(ids[0])
@@ -345,6 +358,102 @@ def check_full_disk(mscgym, folder):
         check(limit == (resource.RLIM_INFINITY, resource.RLIM_INFINITY), "this user has a limit on files")
 
 
+def check_starts(mscgym, folder):
+    """A job that cannot start, or whose files are damaged, holds up no other."""
+    with Service(mscgym, folder) as service:
+        client = service.client()
+
+        def trials(id):
+            return client.job(id).get("progress", {}).get("trials", 0)
+
+        def submit_behind():  # jobs behind one that runs
+            first = submit(client, toy(10**6, 2000))
+            check(wait_for(lambda: trials(first)), "the first job does not run")
+            return first, submit(client, toy(4)), submit(client, toy(4))
+        first, bad, good = submit_behind()
+        os.mkdir(os.path.join(service.jobs, bad, "log"))
+        client.cancel(first)
+        job = client.wait(bad)
+        check(job["state"] == "failed" and job["message"] == "cannot open the job's files: Is a directory",
+              f"a job whose log is a folder: {job}")
+        check(client.wait(good)["state"] == "done", "a job that cannot start fails another")
+        first, held, good = submit_behind()
+        with open(os.path.join(service.jobs, held, "lock"), "w", encoding="ascii") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)  # as a process of its last run that does not end
+            client.cancel(first)
+            check(client.wait(good)["state"] == "done", "a job whose last process still ends holds up another")
+            check(client.job(held)["state"] == "queued", f"a job whose last process still ends: {client.job(held)}")
+        check(client.wait(held)["state"] == "done", "a job does not start after its last process has ended")
+        service.kill()
+        path = Path(service.jobs, held, "job.json")
+        path.write_text(path.read_text(encoding="utf-8")[:40], encoding="utf-8")
+        service.start()
+        check(client.job(good)["state"] == "done", "a damaged job.json takes other jobs along")
+        refused(404, "no such job", client.job, held)
+        check(f"job {held} is left out" in Path(folder, "err").read_text(encoding="utf-8"),
+              "there is no word of a damaged job.json")
+
+
+def check_disk(mscgym, folder):
+    """Calls of the system are slow or fail: states are shown at once, long answers arrive, no result is lost."""
+    def seconds(call, *words):
+        begin = time.monotonic()
+        call(*words)
+        return time.monotonic() - begin
+
+    with Service(mscgym, folder) as service, ThreadPoolExecutor() as pool:
+        client, bob = service.client(), service.client(BOB)
+        id = submit(client, toy(8))
+        client.wait(id)
+        for rule, call in (("open .jsonl 2500 0", lambda: get(service, f"/v1/jobs/{id}/report")),
+                           ("fsync job.json 1500 0", lambda: submit(bob, toy(4))),
+                           ("open work 1500 0", lambda: submit(bob, toy(4)))):
+            service.set_disk(rule)
+            begin = time.monotonic()
+            slow = pool.submit(call)
+            time.sleep(0.1)
+            for what in (client.jobs, lambda: client.job(id), lambda: get(service, "/")):
+                taken = max(seconds(what) for _ in range(3))
+                check(taken < 0.5, f"{rule}: a request for states took {taken:.1f} s")
+            check(not slow.done(), f"{rule}: it was not slow")
+            answer = slow.result()
+            check(time.monotonic() - begin > (16 if "jsonl" in rule else 1.4), f"{rule}: it was not slow")
+            if "jsonl" in rule:
+                check(answer[0] == 200 and answer[1].rstrip().endswith(b"</html>"),
+                      f"an answer after a long time: {answer[0]}, {len(answer[1])} bytes")
+        service.set_disk("fsync result.json 0 5")
+        job = client.wait(submit(client, toy(4)))
+        check(job["state"] == "failed" and job["message"] == "cannot sync result.json: Input/output error",
+              f"a result that cannot be written: {job}")
+        service.set_disk("fork - 0 11")
+        id = submit(client, toy(4))
+        time.sleep(1)
+        check(client.job(id)["state"] == "queued", f"no process can be started: {client.job(id)}")
+        service.set_disk()
+        check(client.wait(id)["state"] == "done", "a job does not start once processes can be started")
+        check("waits: the search cannot be started" in Path(folder, "err").read_text(encoding="utf-8"),
+              "there is no word of a job that waits")
+        record = next(Path(service.jobs, id, "work").glob("*.jsonl"))
+        lines = record.read_bytes().split(b"\n")
+        record.write_bytes(b"\n".join([lines[0], b"{", *lines[2:]]))
+        code, body = get(service, f"/v1/jobs/{id}/report")
+        check(code == 500 and service.jobs.encode() not in body and b"work/" in body and b"\n" not in body,
+              f"the report of a damaged record: {code} {body!r}")
+
+
+def check_crowd(mscgym, folder):
+    """One address takes as many connections as it can; others are still served."""
+    with Service(mscgym, folder) as service:
+        held = [socket.create_connection(("127.0.0.1", service.port), timeout=40) for _ in range(256)]
+        time.sleep(0.5)
+        with socket.create_connection(("127.0.0.1", service.port), 10, ("127.0.0.2", 0)) as other:
+            other.sendall(b"GET /openapi.json HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+            check(other.recv(4096).startswith(b"HTTP/1.1 200 "), "256 connections of one address lock out another")
+        for link in held:
+            link.close()
+        check(wait_for(lambda: status_of(service.client().jobs)[0] == 200), "the connections are not given back")
+
+
 def check_control(mscgym, folder):
     """Cancel, resume, remove while it runs, two at once, fair turns, an orderly stop."""
     config = toy(400, 4000)
@@ -426,6 +535,7 @@ def check_document(mscgym, folder):
 
 CASES = {"results": check_results, "access": check_access, "submissions": check_submissions, "limits": check_limits,
          "together": check_uploads_together, "pieces": check_pieces, "full_disk": check_full_disk,
+         "starts": check_starts, "disk": check_disk, "crowd": check_crowd,
          "control": check_control, "kills": check_kills, "document": check_document}
 
 

@@ -12,6 +12,9 @@ sys.path.insert(0, os.path.join(ROOT, "python"))
 
 from mscgym.client import Client  # noqa: E402
 
+# The library of disk.c, which makes the server's disk slow or lets it fail; None: it cannot be preloaded.
+DISK = os.environ.get("MSC_TEST_DISK")
+
 # Without Vulkan devices, whose drivers leak memory.
 os.environ.update(VK_DRIVER_FILES="/dev/null", VK_ICD_FILENAMES="/dev/null")
 
@@ -48,21 +51,29 @@ class Service:
         self.mscgym, self.folder, self.words = mscgym, folder, list(words)
         self.jobs = os.path.join(folder, "jobs")
         self.users = os.path.join(folder, "users.json")
+        self.rules = os.path.join(folder, "rules")
         with open(self.users, "w", encoding="utf-8") as file:
             json.dump({"users": users or [{"name": "ann", "token": ANN}, {"name": "bob", "token": BOB}]}, file)
         os.chmod(self.users, 0o600)
         self.process, self.port = None, 0
 
     def start(self):
-        command = [self.mscgym, "serve", self.jobs, "--users", self.users, "--port", str(self.port), "--quiet",
+        command = [self.mscgym, "serve", self.jobs, "--users", self.users, "--port", str(self.port),
                    *self.words]
+        environment = {**os.environ, "LD_PRELOAD": DISK, "MSC_DISK_RULES": self.rules} if DISK else None
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=open(self.folder + "/err", "ab"),
-                                        text=True)
+                                        text=True, env=environment)
         line = self.process.stdout.readline()
         assert line.startswith("service: http"), f"{line!r}, {open(self.folder + '/err').read()}"
         self.url = line.split()[1]
         self.port = int(self.url.rstrip("/").rsplit(":", 1)[1])
         return self
+
+    def set_disk(self, *rules):
+        """From now on, calls of the server follow these rules (disk.c)."""
+        with open(self.rules + ".new", "w", encoding="utf-8") as file:
+            file.write("".join(rule + "\n" for rule in rules))
+        os.rename(self.rules + ".new", self.rules)
 
     def client(self, token=ANN, **more):
         return Client(self.url, token, **more)

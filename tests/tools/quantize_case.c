@@ -117,10 +117,10 @@ static void end_conv(struct msc_graph *g, int32_t x) {
     assert_ok(msc_graph_finalize(g));
 }
 
-struct msc_graph *quantize_make_swish(const float w[4], const float b[2]) {
+struct msc_graph *quantize_make_activation(enum msc_op op, const float w[4], const float b[2]) {
     int32_t x;
     struct msc_graph *g = begin_conv(&x, w, b);
-    end_conv(g, add(g, MSC_OP_HARD_SWISH, "swish", x, MSC_NO_ID, NULL));
+    end_conv(g, add(g, op, "act", x, MSC_NO_ID, NULL));
     return g;
 }
 

@@ -36,9 +36,9 @@ void quantize_case_close(struct quantize_case *c);
 
 // Graphs for quantize_case_open_graph. w is [2,2], b is [2], and w2 is the identity.
 //
-//     x [N,2,6,6] -> conv (w, b) -> swish (hard swish) -> conv2 (w2)
+//     x [N,2,6,6] -> conv (w, b) -> act (op) -> conv2 (w2)
 //     x [N,2,6,6] -> conv (w, b) -> less (* factor) -> more (+ number) -> conv2 (w2)
-struct msc_graph *quantize_make_swish(const float w[4], const float b[2]);
+struct msc_graph *quantize_make_activation(enum msc_op op, const float w[4], const float b[2]);
 struct msc_graph *quantize_make_sum(const float w[4], const float b[2], float factor, float number);
 
 // Creates a quantizer from the JSON text of an environment's configuration.

@@ -22,14 +22,14 @@ static const struct msc_quant *quant_of(const struct msc_quantizer *q, const cha
 
 static void open_net(struct quantize_case *c, struct msc_quantizer **q, struct msc_graph *g,
                      const char *config) {
-    quantize_case_open_graph(c, g, "onnxruntime");
+    quantize_case_open_graph(c, g, strstr(config, "tflite") ? "tflite" : "onnxruntime");
     assert_ok(quantize_create(q, c->g, config));
     assert_ok(msc_quantizer_calibrate(*q, c->ev, NULL, NULL));
 }
 
 static void open_quantizer(struct quantize_case *c, struct msc_quantizer **q, const float w[4],
                            const float b[CHANNELS], const char *config) {
-    open_net(c, q, quantize_make_swish(w, b), config);
+    open_net(c, q, quantize_make_activation(MSC_OP_HARD_SWISH, w, b), config);
 }
 
 // Hard swish is 0 below -3. So the range of its input starts at -3, and 3 is a whole number of
@@ -57,10 +57,47 @@ static void test_tools_quantizer_target__hard_swish(void **state) {
     }
     const struct msc_quant *conv = quant_of(q, "conv:0", 0);
     assert_int_equal(conv->zero_points[0], (int)(255 * 3 / (3 + most)));
-    assert_int_not_equal(quant_of(q, "swish:0", 0)->zero_points[0],
-                         (int)rint(3 / (double)quant_of(q, "swish:0", 0)->scales[0]));
+    assert_int_not_equal(quant_of(q, "act:0", 0)->zero_points[0],
+                         (int)rint(3 / (double)quant_of(q, "act:0", 0)->scales[0]));
     msc_quantizer_destroy(q);
     quantize_case_close(&c);
+}
+
+// TensorFlow Lite's kernels of some activation functions have a scale of their own: 1/256 for
+// results from 0 to 1, 1/128 for those from -1 to 1 (its 8-bit specification). Activations here are
+// uint8, so the zero points of int8 move by 128. Other targets and kernels take any scale.
+static void test_tools_quantizer_target__fixed_scales(void **state) {
+    static const float w[] = {1, 0, 0, 1}, b[] = {0, 0};
+    static const struct {
+        enum msc_op op;
+        const char *config;
+        float scale; // 0: any
+        int32_t zero_point;
+    } rows[] = {
+        {MSC_OP_SIGMOID, "{\"target\":\"tflite\",\"sites\":\"all\",\"choices\":[{\"bits\":8}]}",
+         1.0f / 256, 0},
+        {MSC_OP_TANH, "{\"target\":\"tflite\",\"sites\":\"all\",\"choices\":[{\"bits\":8}]}",
+         1.0f / 128, 128},
+        {MSC_OP_HARD_SWISH, "{\"target\":\"tflite\",\"sites\":\"all\",\"choices\":[{\"bits\":8}]}",
+         0, 0},
+        {MSC_OP_SIGMOID,
+         "{\"target\":\"onnxruntime\",\"sites\":\"all\",\"choices\":[{\"bits\":8}]}", 0, 0},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct quantize_case c;
+        struct msc_quantizer *q;
+        open_net(&c, &q, quantize_make_activation(rows[i].op, w, b), rows[i].config);
+        const struct msc_quant *quant = quant_of(q, "act:0", 0);
+        bool is_fixed = quant->scales[0] == 1.0f / 256 || quant->scales[0] == 1.0f / 128;
+        assert_int_equal(is_fixed, rows[i].scale > 0);
+        if (is_fixed) {
+            assert_true(quant->scales[0] == rows[i].scale);
+            assert_int_equal(quant->zero_points[0], rows[i].zero_point);
+        }
+        msc_quantizer_destroy(q);
+        quantize_case_close(&c);
+    }
 }
 
 // A channel has almost no weight and a bias of 1000. The step of the channel's sums is at least
@@ -203,6 +240,7 @@ static void test_tools_quantizer_target__shifted_biases(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_tools_quantizer_target__hard_swish),
+        cmocka_unit_test(test_tools_quantizer_target__fixed_scales),
         cmocka_unit_test(test_tools_quantizer_target__wide_biases),
         cmocka_unit_test(test_tools_quantizer_target__added_behind),
         cmocka_unit_test(test_tools_quantizer_target__shifted_biases),

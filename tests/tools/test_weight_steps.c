@@ -61,7 +61,7 @@ static void test_tools_weight_steps__of_a_bias(void **state) {
     assert_ok(msc_array_create_from(&chosen, MSC_DTYPE_I8, 4,
                                     (const int64_t[]){ROWS, COLUMNS, 1, 1}, integers));
     quant.integers = chosen;
-    widen(&wider, &quant, quantize_make_swish(w, b), "onnxruntime", half);
+    widen(&wider, &quant, quantize_make_activation(MSC_OP_HARD_SWISH, w, b), "onnxruntime", half);
     assert_int_equal(wider.n, ROWS);
     assert_true(wider.scales[0] == 0x1p-9f && wider.scales[1] == 0x1p-11f);
     assert_int_equal(wider.zero_points[0], 2);
@@ -82,7 +82,7 @@ static void test_tools_weight_steps__of_shifts(void **state) {
     (void)state;
     assert_ok(msc_array_create_from(&shifts, MSC_DTYPE_F32, 1, (const int64_t[]){ROWS}, by));
     quant.shifts = shifts;
-    widen(&wider, &quant, quantize_make_swish(w, b), "onnxruntime", half);
+    widen(&wider, &quant, quantize_make_activation(MSC_OP_HARD_SWISH, w, b), "onnxruntime", half);
     assert_int_equal(wider.n, ROWS);
     assert_true(wider.scales[0] == 0x1p-11f && wider.scales[1] == 0x1p-8f);
     assert_ptr_equal(wider.shifts, shifts);
@@ -114,14 +114,14 @@ static void test_tools_weight_steps__stay(void **state) {
     struct msc_quant found, groups = by_rows(narrow, zero_points);
     const struct msc_quant of_wide = by_rows(wide, zero_points);
     (void)state;
-    widen(&found, &of_wide, quantize_make_swish(w, b), "onnxruntime", half);
+    widen(&found, &of_wide, quantize_make_activation(MSC_OP_HARD_SWISH, w, b), "onnxruntime", half);
     assert_int_equal(found.n, 0);
-    widen(&found, &groups, quantize_make_swish(w, b), "openvino", half);
+    widen(&found, &groups, quantize_make_activation(MSC_OP_HARD_SWISH, w, b), "openvino", half);
     assert_int_equal(found.n, 0);
-    widen(&found, &groups, quantize_make_swish(w, b), "onnxruntime", none);
+    widen(&found, &groups, quantize_make_activation(MSC_OP_HARD_SWISH, w, b), "onnxruntime", none);
     assert_int_equal(found.n, 0);
     groups.group_size = groups.group_axes = 1;
-    widen(&found, &groups, quantize_make_swish(w, b), "onnxruntime", half);
+    widen(&found, &groups, quantize_make_activation(MSC_OP_HARD_SWISH, w, b), "onnxruntime", half);
     assert_int_equal(found.n, 0);
     msc_quant_finish(&found);
 }

@@ -33,7 +33,10 @@ PARAMETERS, PADDING = "torch.parameters", "torch.padding"
 that is not trained ("words.weight=0")."""
 
 _TRAINED = {"weight", "bias", "gamma", "beta", "recurrence", "slope"}
-_HELPERS = ["cut", "dequantize", "expand", "gather_nd", "lengths", "quantize", "recurrent", "take", "whole"]
+_HELPERS = ["cut", "dequantize", "dynamic_quantize", "expand", "gather_nd", "lengths", "quantize", "recurrent", "shifted",
+            "take", "whole"]
+_INTEGERS = ["quantize", "msc.conv_integer", "msc.dynamic_quantize", "msc.matmul_integer"]
+"""Types of joints whose results are integers that are computed as floats, so that gradients pass."""
 _RESERVED = {"F", "nn", "self", "torch", "float", *_HELPERS}
 
 
@@ -176,10 +179,10 @@ class Writer:
                 self.forward.append(f"{self.texts[tensor.name]} = {edit}({self.texts[tensor.name]})")
 
     def result(self, name: str) -> str:
-        """How the last line reads an output. The integers of `quantize`, which are float32, get their own type."""
+        """How the last line reads an output. Integers that are computed as floats get their own type."""
         text, dtype = self.read(Joint("", "output"), name), self.tensors[name].dtype
-        is_quantised = any(joint.optype == "quantize" for joint in self.joints)
-        return f"{text}.to(torch.{dtype})" if is_quantised and re.fullmatch("u?int(8|16)", dtype) else text
+        is_quantised = any(joint.optype in _INTEGERS for joint in self.joints)
+        return f"{text}.to(torch.{dtype})" if is_quantised and re.fullmatch("u?int(8|16|32)", dtype) else text
 
     def write(self) -> str:
         joints = self.lengths.without_shapes(self.joints, self.graph.outputs)

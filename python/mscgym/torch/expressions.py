@@ -99,14 +99,18 @@ def conv_layer(e: Emit) -> str:
 
 @row(*CONVS, *TURNED)
 def conv(e: Emit) -> str:
-    n, turned, groups = _n_axes(e), e.joint.optype in TURNED, int(e.joint.number("groups", 1))
-    x, padding = _padding(e, e[0], n)
-    if turned and padding is None and x != e[0]:
-        raise e.unsupported("different amounts of padding before and after an axis")
     if e.module:
-        return f"{e.module}({x})"
+        return f"{e.module}({_padding(e, e[0], _n_axes(e))[0]})"
+    return convolution(e, e[0], e["weight"], e.get("bias"))
+
+
+def convolution(e: Emit, x: str, weight: str, bias: str | None = None) -> str:
+    n, turned, groups = e.rank(0) - 2, e.joint.optype in TURNED, int(e.joint.number("groups", 1))
+    padded, padding = _padding(e, x, n)
+    if turned and padded != x:
+        raise e.unsupported("different amounts of padding before and after an axis")
     more = {"output_padding": plain(e.joint.ints("output_padding"), 0)} if turned else {}
-    return call(f"F.conv{'_transpose' if turned else ''}{n}d", x, e["weight"], e.get("bias"), **_window(e),
+    return call(f"F.conv{'_transpose' if turned else ''}{n}d", padded, weight, bias, **_window(e),
                 padding=padding, groups=groups if groups != 1 else None, **more)
 
 
@@ -296,6 +300,31 @@ def quantize(e: Emit) -> str:
 def dequantize(e: Emit) -> str:
     _integers(e)
     return _levels(e)
+
+
+@row("msc.dynamic_quantize")
+def dynamic_quantize(e: Emit) -> str:
+    return f"dynamic_quantize({e[0]})" + ("[0]" if len(e.joint.outputs) == 1 else "")
+
+
+def _shifted(e: Emit, role: str, zero_role: str, form: list[int]) -> str:
+    """An operand without its zero points, of which there is one, or one for each element along the axis of the -1 of
+    `form`."""
+    zero = e.get(zero_role)
+    many = zero is not None and e.shape(zero_role) not in ([], [1])
+    return call("shifted", e[role], f"{zero}.reshape({form})" if many else zero)
+
+
+@row("msc.matmul_integer")
+def matmul_integer(e: Emit) -> str:
+    rows = [-1, 1] if e.rank(0) > 1 else [-1]
+    return call("torch.matmul", _shifted(e, "input", "x_zero", rows), _shifted(e, "other", "y_zero", [-1]))
+
+
+@row("msc.conv_integer")
+def conv_integer(e: Emit) -> str:
+    weight = _shifted(e, "weight", "weight_zero", [-1] + [1] * (e.rank(0) - 1))
+    return convolution(e, _shifted(e, "input", "x_zero", [1]), weight)
 
 
 # ---- Pooling and resizing --------------------------------------------------------------------------------------------

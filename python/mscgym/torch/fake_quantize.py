@@ -1,4 +1,4 @@
-"""Edits of tensors while a module is trained: fake quantisation, narrow floats and masks.
+"""Edits of tensors while a module is trained: fake quantisation, dynamic quantisation, narrow floats and masks.
 
     quantise = from_edit(edit, learns=True)     # an element of a strategy's "edits" (docs/strategy.md)
     y = quantise(x)                             # float32; the values that the integers represent
@@ -79,6 +79,17 @@ def fake_quantize(x: torch.Tensor, scale: torch.Tensor, zero_point: torch.Tensor
     """
     y = _Quantise.apply(x.float(), scale, zero_point, low, high, scale_factor)
     return y.to(x.dtype)  # type: ignore[no-any-return]
+
+
+def range_of(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """The scale and the zero point, a float32, of a dynamic quantisation of x, float32. An empty range has the scale 1.
+
+    >>> range_of(torch.tensor([-1.0, 50.0]))
+    (tensor(0.2000), tensor(5.))
+    """
+    low, high = (bound.clamp(**{side: 0}) for bound, side in zip(torch.aminmax(x), ("max", "min")))
+    scale = torch.where(high > low, (high - low) / 255, torch.ones_like(high))
+    return scale, torch.round(-low / scale).clamp(0, 255)
 
 
 class Narrow(nn.Module):
@@ -194,6 +205,23 @@ class FakeQuantize(nn.Module):
         return f"{self.low} to {self.high}, axis={self.axis}, scales={len(self.scale)}{', learnt' if is_learnt else ''}"
 
 
+class DynamicQuantize(nn.Module):
+    """(clamp(round(x / scale) + zero point, 0, 255) - zero point) * scale, where scale and zero point follow from the
+    tensor, as in ONNX's DynamicQuantizeLinear: its range, extended to contain 0, becomes 0 to 255. The gradient passes.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.edit: dict[str, Any] = {}
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        scale, zero_point = range_of(x.detach().float())
+        return fake_quantize(x, scale, zero_point, 0, 255)
+
+    def to_edit(self, weight: torch.Tensor | None = None) -> dict[str, Any]:
+        return dict(self.edit)
+
+
 class Mask(nn.Module):
     """Holds elements at zero: x times a mask of 0 and 1, before further edits."""
 
@@ -208,16 +236,15 @@ class Mask(nn.Module):
         return x if self.then is None else self.then(x)
 
 
-Quantiser = FakeQuantize | Narrow
+Quantiser = DynamicQuantize | FakeQuantize | Narrow
 
 
 def from_edit(edit: Edit, learns: bool = False, is_weight: bool = False) -> Quantiser:
     """The module of an edit. `learns`: its scales are parameters."""
     made: Quantiser
     if edit.get("type") == "dynamic":
-        raise ValueError(f"the strategy quantises '{edit['tensor']}' dynamically, which modules of torch do not "
-                         "support; search without dynamic choices")
-    if "type" in edit:
+        made = DynamicQuantize()
+    elif "type" in edit:
         made = Narrow(getattr(torch, edit["type"]))
     else:
         scale = torch.from_numpy(read_numbers(edit["scales"], "<f4"))

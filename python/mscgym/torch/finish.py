@@ -15,6 +15,7 @@ from torch import nn
 from mscgym.torch import program
 from mscgym.torch.calls import Slot
 from mscgym.torch.onnx_export import export_onnx
+from mscgym.torch.fake_quantize import DynamicQuantize
 from mscgym.torch.match import Match, MatchError, match
 from mscgym.torch.wrapper import MSCWrapper, evaluate, relative_difference
 
@@ -97,10 +98,24 @@ def _edits(wrapper: MSCWrapper, found: Match) -> list[dict[str, Any]]:
             if found.weights[name].is_turned != own.is_turned:
                 raise MatchError(f"parameter '{own.full_name}' is transposed in one of the exported networks only")
             edits.append({**edit, "site": name, "tensor": name})
+        elif isinstance(quantiser, DynamicQuantize):
+            edits.append(_dynamic_edit(quantiser.to_edit(), wrapper, key, found))
         else:
             edits.append(_activation_edit(quantiser.to_edit(), wrapper.tensor_slots[key],  # type: ignore[operator]
                                           found, names))
     return edits
+
+
+def _dynamic_edit(edit: dict[str, Any], wrapper: MSCWrapper, key: str, found: Match) -> dict[str, Any]:
+    """The edit of the site that the linear layers read, perhaps after moves."""
+    places = {slot.place for slot in wrapper.tensor_slots[key]}
+    joints = {name for name, calls in found.joints.items() if {c.place for c in calls} & places}
+    target = wrapper.strategy.get("target") if wrapper.strategy.get("sites") == "all" else None
+    for site in program.sites(found.network.path, target):
+        if site["kind"] == "activation" and joints & {*site["joints"]}:
+            edit.pop("joints", None)
+            return {**edit, "site": site["name"], "tensor": site["tensor"]}
+    raise MatchError(f"the layer of {next(iter(places))} is not in the exported network")
 
 
 def _activation_edit(edit: dict[str, Any], slots: Sequence[Slot], found: Match,

@@ -16,6 +16,7 @@ from torch.nn import functional
 
 from mscgym.graph import GraphError
 from mscgym.safetensors import read_safetensors
+from mscgym.torch.fake_quantize import range_of
 
 Tensor = torch.Tensor
 
@@ -166,6 +167,18 @@ def dequantize(x: Tensor, scale: Tensor, zero: Tensor | None = None, axis: int =
     return (levels * _along(scale, x, axis, block)).to(scale.dtype)
 
 
+def dynamic_quantize(x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """The bytes that represent x, as float32, their scale, and their zero point, as float32. Gradients pass the
+    rounding."""
+    scale, zero = range_of(x.detach())
+    return quantize(x, scale, zero, 0, 255), scale, zero
+
+
+def shifted(integers: Tensor, zero: Tensor | None = None) -> Tensor:
+    """Integers less their zero point, as float64, which holds every sum of products of bytes."""
+    return integers.double() if zero is None else integers.double() - zero.double()
+
+
 def whole(items: Any) -> list[int]:
     """The numbers of a tensor of integers."""
     return [int(item) for item in items]
@@ -201,5 +214,5 @@ def recurrent(kind: str, x: Tensor, weight: Tensor, recurrence: Tensor, bias: Te
     return (y if is_flat else y.unflatten(2, (n_ways, size)).transpose(1, 2), *last)
 
 
-__all__ = ["GraphModule", "compare", "cut", "dequantize", "expand", "functional", "gather_nd", "lengths", "main", "nn",
-           "quantize", "recurrent", "take", "torch", "whole"]
+__all__ = ["GraphModule", "compare", "cut", "dequantize", "dynamic_quantize", "expand", "functional", "gather_nd",
+           "lengths", "main", "nn", "quantize", "recurrent", "shifted", "take", "torch", "whole"]

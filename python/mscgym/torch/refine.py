@@ -26,6 +26,7 @@ from mscgym.graph import Graph
 from mscgym.torch.blocks import Block, cut
 from mscgym.torch.codegen import to_torch
 from mscgym.torch.fake_quantize import FakeQuantize
+from mscgym.torch.strategy import place_dynamic
 
 Chunk = list[torch.Tensor]              # the inputs of the network for a few samples, or outputs of a block
 Stream = list[torch.Tensor | None]      # for each chunk, what a block reads from the block before it
@@ -318,7 +319,7 @@ def refine(graph: Graph, strategy: Mapping[str, Any], fit: list[Chunk], held: li
         for is_whole in (False, True):
             if is_whole and len(rows) == 1:
                 break
-            trainer = _Pass(cut(graph, members, is_whole=is_whole), sparse, fit, held,
+            trainer = _Pass(cut(graph, place_dynamic(graph, members), is_whole=is_whole), sparse, fit, held,
                             os.path.join(folder, "whole" if is_whole else "blocks"), options, generator, tell)
             made = trainer.run(began + options.time_s * (1 if is_whole or len(trainer.parts) == 1 else WHOLE_FROM))
             for part, row in zip(trainer.parts, made, strict=True):

@@ -3,6 +3,8 @@ from __future__ import annotations
 
 import base64
 import json
+import os
+import tempfile
 from pathlib import Path
 from typing import Any, Mapping
 
@@ -25,6 +27,40 @@ def read_numbers(value: Any, dtype: str) -> Array:
     return np.asarray(value, dtype)
 
 
+def place_dynamic(graph: Graph, strategy: Mapping[str, Any], where: str = "strategy") -> dict[str, Any]:
+    """A strategy whose dynamic edits name the tensors and joints that they are for.
+
+    Such an edit is only for the linear layers that read the tensor, perhaps moved by other joints. If these read
+    several tensors, the edits for the others are appended. GraphError if there is no such layer.
+    """
+    members = {**strategy, "edits": list(strategy.get("edits", []))}
+    waiting = [(i, edit) for i, edit in enumerate(members["edits"]) if edit.get("type") == "dynamic"
+               and not edit.get("joints")]
+    readers = _readers(graph, members) if waiting and members.get("sites") == "all" else None
+    for number, edit in waiting:
+        places: dict[str, list[str]] = {}
+        for joint in graph.joints:
+            reads = edit["tensor"] in joint.inputs[:1] if readers is None else joint.name in readers[edit["tensor"]]
+            if joint.optype in ("msc.linear", "msc.linear_bias") and reads:
+                places.setdefault(joint.inputs[0], []).append(joint.name)
+        if not places:
+            raise GraphError(f"{where}: edits[{number}] quantises '{edit['tensor']}' dynamically, but no linear layer of "
+                             f"graph '{graph.name}' reads it")
+        placed = [{**edit, "tensor": tensor, "joints": joints} for tensor, joints in places.items()]
+        members["edits"][number] = placed[0]
+        members["edits"] += placed[1:]
+    return members
+
+
+def _readers(graph: Graph, strategy: Mapping[str, Any]) -> dict[str, list[str]]:
+    """The joints that read the tensor of each site, also after moves, by the name of the tensor."""
+    from mscgym.torch import program
+    with tempfile.TemporaryDirectory(prefix="mscgym_sites_") as folder:
+        path = os.path.join(folder, "graph.json")
+        graph.save(path)
+        return {site["tensor"]: site["joints"] for site in program.sites(path, strategy.get("target"))}
+
+
 class Edits:
     """The edits for a graph. `arrays` has what the weights file holds for them."""
 
@@ -37,6 +73,7 @@ class Edits:
         self.where = str(strategy) if isinstance(strategy, (str, Path)) else "strategy"
         value = json.loads(Path(strategy).read_text(encoding="utf-8")) if isinstance(
             strategy, (str, Path)) else strategy
+        value = place_dynamic(graph, value, self.where)
         self.is_everywhere = value.get("sites") == "all"
         if value.get("prune"):
             raise GraphError(f"{self.where}: the strategy removes channels; export the pruned model, and use its graph")
@@ -83,11 +120,8 @@ class Edits:
     def _make(self, edit: Mapping[str, Any], number: int, shape: list[int] | None = None) -> str:
         """Adds the module of an edit; returns the edit's name."""
         is_masked = edit["tensor"] in self.masks
-        if edit.get("type") == "dynamic":
-            raise GraphError(f"{self.where}: edits[{number}] quantises '{edit['tensor']}' dynamically, which modules "
-                             "of torch do not support; search without dynamic choices")
         if "type" in edit:
-            text = f"Narrow(torch.{edit['type']})"
+            text = "DynamicQuantize()" if edit["type"] == "dynamic" else f"Narrow(torch.{edit['type']})"
             scales = zeros = None
         else:
             scales = read_numbers(edit["scales"], "<f4")
@@ -150,7 +184,9 @@ class Edits:
         return f"self.edits.{self.weights[name]}({text})" if name in self.weights else text
 
     def activation(self, tensor: Tensor, joint: Joint, text: str) -> str:
-        for name, joints, edit in [] if self.is_everywhere else self.activations:
+        for name, joints, edit in self.activations:
+            if self.is_everywhere and not joints:
+                continue  # `output` applies it
             reads = tensor.name in joint.inputs[:_READ.get(joint.optype, 0)]
             if name in (tensor.name, tensor.alias) and reads and (not joints or joint.name in joints):
                 return f"self.edits.{edit}({text})"
@@ -163,7 +199,7 @@ class Edits:
                      if self.is_everywhere and name in names and not joints), "")
 
     def imports(self) -> list[str]:
-        return [name for name in ("FakeQuantize", "Mask", "Narrow") if any(name in text for text in self.made.values())]
+        return [name for name in ("DynamicQuantize", "FakeQuantize", "Mask", "Narrow") if any(name in text for text in self.made.values())]
 
     def lines(self) -> list[str]:
         return [f"self.put({f'edits.{name}'!r}, {text})" for name, text in self.made.items()]

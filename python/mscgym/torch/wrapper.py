@@ -17,7 +17,7 @@ from torch import nn
 from torch.nn import functional
 
 from mscgym.torch.calls import Change, Changes, Place, Slot, replace_tensors, tensors_of
-from mscgym.torch.fake_quantize import FakeQuantize, Narrow, Quantiser
+from mscgym.torch.fake_quantize import DynamicQuantize, FakeQuantize, Narrow, Quantiser
 from mscgym.torch.match import Weight, along, channel_axis, fold_scale
 
 Strategy = Mapping[str, Any]
@@ -26,7 +26,7 @@ Strategy = Mapping[str, Any]
 class MSCWrapper(nn.Module):
     """A module and the compression of its weights and activations. `wrap` makes it.
 
-    `module` is the user's own module. `sites` holds a FakeQuantize or Narrow for each edit of the strategy, and `masks` the
+    `module` is the user's own module. `sites` holds a FakeQuantize, DynamicQuantize or Narrow for each edit of the strategy, and `masks` the
     masks of sparse weights, both under the names of tensors with dots replaced by "/". `quantises` switches
     fake-quantisation; masks always hold. `freezes_norms`: batch normalisation is in evaluation in training, too,
     from the next call of `train`. Inputs and outputs are those of the module.
@@ -80,7 +80,7 @@ class MSCWrapper(nn.Module):
 
     def _quantiser(self, key: str) -> Quantiser:
         quantiser = self.sites[key]
-        assert isinstance(quantiser, (FakeQuantize, Narrow))
+        assert isinstance(quantiser, (DynamicQuantize, FakeQuantize, Narrow))
         return quantiser
 
     def _steps(self, key: str) -> torch.Tensor:

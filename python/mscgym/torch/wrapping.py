@@ -18,7 +18,7 @@ from mscgym.torch.fake_quantize import FakeQuantize, from_edit
 from mscgym.torch.match import Match, MatchError, Weight, match
 from mscgym.torch.onnx_export import export_onnx
 from mscgym.torch.shrink import bias_owner, replace, set_bias, set_weight, shrink
-from mscgym.torch.strategy import read_numbers
+from mscgym.torch.strategy import place_dynamic, read_numbers
 from mscgym.torch.wrapper import MSCWrapper, evaluate, relative_difference, site_key
 
 
@@ -109,7 +109,7 @@ def _quantise(wrapper: MSCWrapper, found: Match, learn_scales: bool | str) -> No
     readers = {site["tensor"]: site["joints"] for site in listed}
     owners = {weight.name: owner for joint in found.network.joints for role, weight in joint.weights.items()
               if role != "bias" and (owner := bias_owner(found, joint))}
-    for edit in members.get("edits", []):
+    for edit in place_dynamic(found.network.graph, members)["edits"]:
         tensor, key = edit["tensor"], site_key(edit["site"])
         is_weight = tensor in found.network.weights
         learns = learn_scales is True or learn_scales == ("weights" if is_weight else "activations")
@@ -133,8 +133,9 @@ def _quantise(wrapper: MSCWrapper, found: Match, learn_scales: bool | str) -> No
             quantiser.to(parameter.device)
         else:
             joints = edit.get("joints") or readers.get(tensor, [])
-            wrapper.tensor_slots[key] = [found.result(tensor)] if everywhere else [
-                slot for joint in joints for slot in found.operands(tensor, joint)]
+            at_result = everywhere and edit.get("type") != "dynamic"
+            wrapper.tensor_slots.setdefault(key, []).extend([found.result(tensor)] if at_result else [
+                slot for joint in joints for slot in found.operands(tensor, joint)])
             quantiser.to(next(iter(wrapper.module.parameters())).device)
         wrapper.sites[key] = quantiser
     if everywhere:
@@ -146,13 +147,14 @@ def _round_biases(wrapper: MSCWrapper, found: Match) -> None:
     makers = {tensor.name: joint for joint in found.network.joints for tensor in joint.outputs}
     sites = {edit["tensor"]: site_key(edit["site"]) for edit in wrapper.strategy.get("edits", [])
              if int(edit.get("bits", 32)) <= 8 and not edit.get("group_size")}
+    edited = {edit["tensor"] for edit in place_dynamic(found.network.graph, wrapper.strategy)["edits"]}
     for joint in found.network.joints:
         key = next((sites[weight.name] for role, weight in joint.weights.items()
                     if role != "bias" and weight.name in sites), None)
         if "bias" not in joint.weights or key is None or not joint.inputs:
             continue
         tensor = joint.inputs[0]
-        while tensor not in sites and tensor in makers and makers[tensor].inputs:
+        while tensor not in edited and tensor in makers and makers[tensor].inputs:
             tensor = makers[tensor].inputs[0]  # through joints that keep the scale, such as pooling
         of = wrapper.site_weights[key]
         layer, bias = (of.norm, "bias") if of.norm is not None else (of.module, of.bias)

@@ -27,7 +27,7 @@ from mscgym.tvm.loops import loops_name, loops_text
 RESULT = "relax.result"
 """The key of a graph's metadata with the form of the result if it is not the default: "[0, [1, 2]]", nested tuples."""
 
-_HELPERS = ["call_loops", "const", "largest", "recurrent", "smallest", "value"]
+_HELPERS = ["call_loops", "const", "dynamic_quantize", "largest", "recurrent", "shifted", "smallest", "value"]
 _RESERVED = {"FOLDER", "Path", "bb", "bind", "dataflow", "float", "load", "main", "module", "op", "relax", "symbol",
              "tensor", *_HELPERS}
 _OPERATORS = {"Add": "+", "Sub": "-", "Mul": "*", "FloorDiv": "//", "FloorMod": "%"}

@@ -80,18 +80,21 @@ _TURNED = [f"nn.conv{n}d_transpose" for n in (1, 2, 3)]
 
 @row(*[f"nn.conv{n}d" for n in (1, 2, 3)], *[f"msc.conv{n}d_bias" for n in (1, 2, 3)], *_TURNED)
 def conv(e: Emit) -> str:
-    n, ints = int(e.joint.optype.partition("conv")[2][0]), e.joint.ints
+    result, bias, n = convolution(e, e[0], e["weight"]), e.get("bias"), e.rank(0) - 2
+    return f"op.add({result}, op.reshape({bias}, {[1, -1] + [1] * n}))" if bias else result
+
+
+def convolution(e: Emit, x: str, weight: str) -> str:
+    n, ints = e.rank(0) - 2, e.joint.ints
     axes = {1: "W", 2: "HW", 3: "DHW"}[n]
     turned = e.joint.optype in _TURNED
     more = {"output_padding": ints("output_padding") or [0] * n} if turned else {}
     layout = text(e, "kernel_layout", ("IO" if turned else "OI") + axes)
-    result = call(f"op.nn.conv{n}d{'_transpose' if turned else ''}", e[0], e["weight"],
-                  strides=ints("strides") or [1] * n, padding=ints("padding") or [0] * (2 * n), **more,
-                  dilation=ints("dilation") or [1] * n, groups=int(e.joint.number("groups", 1)),
-                  data_layout=text(e, "data_layout", "NC" + axes), kernel_layout=layout,
-                  out_layout=text(e, "out_layout", "NC" + axes), out_dtype=text(e, "out_dtype"))
-    bias = e.get("bias")
-    return f"op.add({result}, op.reshape({bias}, {[1, -1] + [1] * n}))" if bias else result
+    return call(f"op.nn.conv{n}d{'_transpose' if turned else ''}", x, weight,
+                strides=ints("strides") or [1] * n, padding=ints("padding") or [0] * (2 * n), **more,
+                dilation=ints("dilation") or [1] * n, groups=int(e.joint.number("groups", 1)),
+                data_layout=text(e, "data_layout", "NC" + axes), kernel_layout=layout,
+                out_layout=text(e, "out_layout", "NC" + axes), out_dtype=text(e, "out_dtype"))
 
 
 def product(e: Emit, first: str, second: str) -> str:
@@ -325,6 +328,31 @@ def quantize(e: Emit) -> str:
 @row("dequantize")
 def dequantize(e: Emit) -> str:
     return _levels(e, e.joint.outputs[0].dtype, e.tensor(0).dtype)
+
+
+@row("msc.dynamic_quantize")
+def dynamic_quantize(e: Emit) -> str:
+    return f"dynamic_quantize(bb, {e[0]})" + ("[0]" if len(e.joint.outputs) == 1 else "")
+
+
+def _shifted(e: Emit, role: str, zero_role: str, form: list[int]) -> str:
+    """An operand without its zero points, of which there is one, or one for each element along the axis of the -1 of
+    `form`."""
+    zero = e.get(zero_role)
+    many = zero is not None and e.shape(zero_role) not in ([], [1])
+    return call("shifted", e[role], f"op.reshape({zero}, {form})" if many else zero)
+
+
+@row("msc.matmul_integer")
+def matmul_integer(e: Emit) -> str:
+    rows = [-1, 1] if e.rank(0) > 1 else [-1]
+    return f"op.matmul({_shifted(e, 'input', 'x_zero', rows)}, {_shifted(e, 'other', 'y_zero', [-1])})"
+
+
+@row("msc.conv_integer")
+def conv_integer(e: Emit) -> str:
+    weight = _shifted(e, "weight", "weight_zero", [-1] + [1] * (e.rank(0) - 1))
+    return convolution(e, _shifted(e, "input", "x_zero", [1]), weight)
 
 
 # ---- Pooling and resizing --------------------------------------------------------------------------------------------

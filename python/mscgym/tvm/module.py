@@ -104,6 +104,25 @@ def main(module: Any, function: str, folder: Path) -> None:
     sys.exit(compare(module, function, folder / "baseline.safetensors"))
 
 
+# ---- Integers with scales --------------------------------------------------------------------------------------------
+
+def dynamic_quantize(bb: Any, x: Any) -> Any:
+    """A tuple of x as bytes, their scale, and their zero point, as ONNX's DynamicQuantizeLinear has it: the range of x,
+    extended to contain 0, becomes 0 to 255. An empty range has the scale 1."""
+    op, zero = relax.op, const(0, "float32")
+    low, high = bb.emit(op.minimum(op.min(x), zero)), bb.emit(op.maximum(op.max(x), zero))
+    width = bb.emit(op.subtract(high, low))
+    scale = bb.emit(op.where(op.greater(width, zero), op.divide(width, const(255, "float32")), const(1, "float32")))
+    zero_point = bb.emit(op.astype(op.clip(op.round(op.divide(op.negative(low), scale)), 0, 255), "uint8"))
+    return relax.Tuple([bb.emit(op.quantize(x, scale, zero_point, axis=-1, out_dtype="uint8")), scale, zero_point])
+
+
+def shifted(integers: Any, zero_point: Any = None) -> Any:
+    """Integers less their zero point, as int32."""
+    wide = relax.op.astype(integers, "int32")
+    return wide if zero_point is None else relax.op.subtract(wide, relax.op.astype(zero_point, "int32"))
+
+
 # ---- Recurrent layers ------------------------------------------------------------------------------------------------
 
 def recurrent(bb: Any, kind: str, x: Any, weight: Any, recurrence: Any, bias: Any, hidden: Any, cell: Any,

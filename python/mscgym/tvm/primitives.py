@@ -1,6 +1,6 @@
 """Functions of loops (PrimFunc) that a front end wrote in place of an operator, recognised by their structure.
 
-TVM's front end of ONNX writes Clip, Pad, Tile and a few others as loops at once. Such a function is compared with the
+TVM's front end of ONNX writes Clip, Pad, Tile, Einsum and a few others as loops at once. Such a function is compared with the
 loops that TVM's own library of operators (topi) makes for the same types; names of functions do not matter. Any other
 function becomes an external joint, with its text as an attribute. The graph carries it, and `to_relax` writes it back.
 """
@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 import math
 import re
+import string
 from functools import partial
 from typing import Any, Callable, Iterator, Sequence
 
@@ -40,7 +41,10 @@ Candidate = tuple[Callable[..., Any], Callable[[], Value]]
 
 def _candidates(c: Call, function: Any, operands: Sequence[Value]) -> Iterator[Candidate]:
     """Pairs of loops that the function may be and of what adds the joints."""
-    numbers = _numbers(function)
+    numbers, equation = _numbers(function), _equation(function, len(operands))
+    if equation:
+        yield lambda *items: topi.einsum(equation, *items), lambda: c.joint(
+            "einsum", [c.tensor(item) for item in operands], {"equation": equation})
     if len(operands) == 2:
         for kind in ("maximum", "minimum", "add", "subtract", "multiply", "divide", "power"):
             yield getattr(topi, kind), partial(_extremum, c, kind, *operands)
@@ -87,6 +91,23 @@ def _numbers(function: Any) -> list[Any]:
     """The floats in the text of the function, and 0."""
     found = [float(text) for text in re.findall(r'T\.float\d+\("?([-+.\w]+)"?\)', function.script())]
     return [*dict.fromkeys(found), 0]
+
+
+def _equation(function: Any, n: int) -> str:
+    """The equation of a function that sums products of n operands as topi.einsum writes it: "ab,cb->ac". "" for other
+    functions. Axes have letters in the order of the loops."""
+    text = function.script()
+    axes = re.search(r"^ *([\w, ]+) = T\.axis\.remap\(", text, re.MULTILINE)
+    total = re.findall(r"^ *T_einsum\[([^]]*)\] = (.*)$", text, re.MULTILINE)
+    names = axes[1].split(", ") if axes else []
+    if not total or len(names) > len(string.ascii_letters):
+        return ""
+    letters = dict(zip(names, string.ascii_letters))
+    parts = [part for buffer, part in re.findall(r"(\w+)\[([^]]*)\]", total[-1][1]) if buffer != "T_einsum"]
+    places = [[letters.get(name, "") for name in part.split(", ") if name != "()"] for part in [*parts, total[-1][0]]]
+    if len(parts) != n or not all(map(all, places)):
+        return ""
+    return ",".join(map("".join, places[:-1])) + "->" + "".join(places[-1])
 
 
 def _is_same(function: Any, make: Callable[..., Any], kinds: Sequence[Any]) -> bool:

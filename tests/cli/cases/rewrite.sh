@@ -113,6 +113,30 @@ for model in net.msc marked.msc form.json marked.onnx; do
     python3 -c "import sys, struct; print(struct.unpack('<4f', open(sys.argv[1], 'rb').read()[-16:]))" "o_$model/y.npy"
 done
 mkdir pieces && mscgym split marked.msc --by ops --op 'lib::*' -o pieces
+echo "== weights without layouts"
+cat >hand.msc <<END
+hand <OUTPUTS: y>
+ID x OUT: x<N,2|float32> OPTYPE: input
+ID m IN: x WEIGHTS: weight: w<3,2|float32> OPTYPE: msc.linear
+ID r IN: m OPTYPE: nn.relu
+ID y IN: r OPTYPE: negative
+END
+cat >hand_rules.msc <<END
+rule negative_relu {
+  match { ID m IN: x,w OPTYPE: msc.linear ID r IN: m OPTYPE: nn.relu ID y IN: r OPTYPE: negative }
+  replace { ID m IN: x,w OPTYPE: msc.linear ID n IN: m OPTYPE: negative ID y IN: n,0 OPTYPE: minimum }
+}
+END
+python3 - <<END
+import json, struct
+head = json.dumps({"w": {"dtype": "F32", "shape": [3, 2], "data_offsets": [0, 24]}}).encode()
+open("hand.safetensors", "wb").write(struct.pack("<Q", len(head)) + head + struct.pack("<6f", 1, 2, 3, 4, 5, 6))
+END
+mscgym rewrite hand.msc --rules hand_rules.msc -o handed.msc
+for model in hand.msc handed.msc; do
+    mscgym run $model --input x=x.npy --output "o_$model" --repeat 0 >log || cat log
+    python3 -c "import sys, struct; print(struct.unpack('<6f', open(sys.argv[1], 'rb').read()[-24:]))" "o_$model/y.npy"
+done
 echo "== misuse of msc.external"
 match="match { ID s IN: p,q OPTYPE: add ID r IN: s OPTYPE: nn.relu }"
 for replace in "replace holding { ID r IN: p,q OPTYPE: msc.external ATTRS: op=AddRelu }" \

@@ -1,0 +1,207 @@
+#include "cli/placing.h"
+
+#include "base/file.h"
+#include "base/json.h"
+#include "base/machine.h"
+#include "base/str.h"
+#include "graph/onnx/load.h"
+#include "graph/passes/bind.h"
+
+#include <inttypes.h>
+#include <limits.h>
+#include <string.h>
+
+struct place_values {
+    struct msc_cli_common common;
+    const char *model, *output, *input, *table, *record;
+    struct msc_cli_list backends;
+    int64_t batch, rounds, processes, groups;
+};
+
+#define PLACE(member) offsetof(struct place_values, member)
+#define TABLE_FILE "placement.json"
+
+// The command does not set uses_models, because other runtimes have neither --device nor --memory.
+static const struct msc_cli_option options[] = {
+    {.name = "MODEL",
+     .type = MSC_CLI_TEXT,
+     .values = MSC_CLI_FILES,
+     .help = "ONNX",
+     .offset = PLACE(model),
+     .is_positional = true,
+     .is_required = true},
+    {.name = "output",
+     .letter = 'o',
+     .argument = "FOLDER",
+     .type = MSC_CLI_TEXT,
+     .values = MSC_CLI_FOLDERS,
+     .help = "write the pieces, manifest.json and the table " TABLE_FILE " to this folder",
+     .offset = PLACE(output)},
+    {.name = "backend",
+     .argument = "NAME",
+     .type = MSC_CLI_LIST,
+     .names = "onnxruntime|openvino|cpu|vulkan",
+     .help = "measure this backend: a runtime, or a device of mscgym; may be repeated (default: "
+             "every one found)",
+     .offset = PLACE(backends)},
+    {.name = "input",
+     .argument = "FILE",
+     .type = MSC_CLI_TEXT,
+     .values = MSC_CLI_FILES,
+     .help = "a .npz with samples for the inputs (default: random numbers)",
+     .offset = PLACE(input)},
+    {.name = "batch",
+     .argument = "N",
+     .type = MSC_CLI_COUNT,
+     .help = "run N samples together, if the model takes any number (default: 1)",
+     .offset = PLACE(batch)},
+    {.name = "groups",
+     .argument = "N",
+     .type = MSC_CLI_COUNT,
+     .help = "join groups until N are left, then measure every run of them (default: 10)",
+     .offset = PLACE(groups)},
+    {.name = "rounds",
+     .argument = "N",
+     .type = MSC_CLI_COUNT,
+     .help = "number of rounds; each runs everything in turn (default: 20)",
+     .offset = PLACE(rounds)},
+    {.name = "processes",
+     .argument = "N",
+     .type = MSC_CLI_COUNT,
+     .help = "fresh processes in which the result is measured whole (default: 3)",
+     .offset = PLACE(processes)},
+    {.name = "table",
+     .argument = "FILE",
+     .type = MSC_CLI_TEXT,
+     .values = MSC_CLI_FILES,
+     .help = "use the latencies of this table instead of measuring",
+     .offset = PLACE(table)},
+    {.name = "record",
+     .argument = "RECORD",
+     .type = MSC_CLI_TEXT,
+     .values = MSC_CLI_FILES,
+     .help = "with --table: take the best trial of this search instead of the table's optimum",
+     .needs = "table",
+     .offset = PLACE(record)},
+    {.name = "threads",
+     .argument = "N",
+     .type = MSC_CLI_COUNT,
+     .help = "use N threads in a run (default: one per processor)",
+     .offset = PLACE(common.threads)},
+    {.name = "bind",
+     .argument = "SYMBOL=N",
+     .type = MSC_CLI_LIST,
+     .help = "set an open length of the model (default of random inputs: 1); may be repeated",
+     .offset = PLACE(common.bind)},
+    {0},
+};
+
+static enum msc_status take_count(int64_t *out, int64_t value, const char *name, int64_t most) {
+    *out = value < 0 ? *out : value;
+    return *out >= 1 && *out <= most
+               ? MSC_OK
+               : MSC_FAIL(MSC_E_INVALID,
+                          "place: --%s is %" PRId64 ", expected a whole number of 1 to %" PRId64,
+                          name, *out, most);
+}
+
+static enum msc_status fill_place(struct msc_place_options *o, const struct place_values *v,
+                                  const struct msc_cli_call *call) {
+    int64_t n_threads = msc_machine_n_threads();
+    if (!v->output) {
+        return MSC_FAIL(MSC_E_INVALID, "place: --output FOLDER is missing");
+    }
+    MSC_TRY(take_count(&o->batch, v->batch, "batch", INT_MAX));
+    MSC_TRY(take_count(&o->n_rounds, v->rounds, "rounds", 100000));
+    MSC_TRY(take_count(&o->n_processes, v->processes, "processes", MSC_PLACE_MOST_PROCESSES));
+    MSC_TRY(take_count(&o->most_groups, v->groups, "groups", MSC_PLACE_MOST_GROUPS));
+    MSC_TRY(take_count(&n_threads, v->common.threads, "threads", INT_MAX));
+    MSC_TRY(msc_cli_bindings(&o->bindings, &o->n_bindings, &v->common.bind, call->arena));
+    o->n_threads = (int)n_threads;
+    o->model = v->model;
+    o->folder = v->output;
+    o->backends = v->backends.items;
+    o->n_backends = v->backends.n;
+    o->inputs = v->input;
+    o->log = &call->console->log;
+    return MSC_OK;
+}
+
+// The network as pieces are cut from it: after the passes, without fused joints.
+static enum msc_status load_network(struct msc_graph **out, const struct msc_place_options *o) {
+    struct msc_graph *g = NULL;
+    bool is_bound = false;
+    MSC_TRY(msc_graph_load_bound(&g, &is_bound, o->model, o->bindings, o->n_bindings, NULL));
+    enum msc_status status = msc_graph_split(out, g);
+    msc_graph_destroy(g);
+    return status;
+}
+
+// A table may replace only another table.
+static enum msc_status check_replaced(const char *path) {
+    struct msc_place_table *old = NULL;
+    bool is_free = !msc_file_exists(path) || msc_place_table_load(&old, path) == MSC_OK;
+    msc_place_table_close(old);
+    return is_free ? MSC_OK
+                   : MSC_FAIL(MSC_E_INVALID,
+                              "%s: the table would replace this file, which is no table of "
+                              "placement; name another folder",
+                              path);
+}
+
+static enum msc_status take_table(struct msc_cli_placed *r, const struct place_values *v,
+                                  const struct msc_graph *g, const struct msc_place_options *o,
+                                  struct msc_arena *arena) {
+    if (v->table) {
+        return msc_place_table_load(&r->table, v->table);
+    }
+    const char *path = msc_path_join(arena, o->folder, TABLE_FILE);
+    MSC_TRY(MSC_ALLOCATED(path));
+    MSC_TRY(check_replaced(path));
+    MSC_TRY(msc_place_measure(&r->table, g, o));
+    return msc_place_table_save(r->table, path);
+}
+
+static enum msc_status place(struct msc_cli_placed *r, const struct place_values *v,
+                             const struct msc_cli_call *call) {
+    struct msc_place_options o = MSC_PLACE_OPTIONS_INIT;
+    MSC_TRY(fill_place(&o, v, call));
+    MSC_TRY(load_network(&r->graph, &o));
+    MSC_TRY(msc_file_make_folders(v->output));
+    MSC_TRY(take_table(r, v, r->graph, &o, call->arena));
+    MSC_TRY(msc_place_table_best(&r->predicted_us, r->table, r->choices));
+    if (v->record) {
+        MSC_TRY(msc_cli_read_placed(r->choices, r->table, v->record));
+        r->predicted_us = msc_place_table_predict(r->table, r->choices);
+    }
+    MSC_TRY(msc_place_check(&r->check, r->graph, r->table, r->choices, &o));
+    MSC_TRY(msc_place_deliver(&r->pieces, r->graph, r->table, r->check.best, &o));
+    return v->common.json ? msc_cli_print_placed_json(r) : msc_cli_print_placed(r);
+}
+
+static int cmd_place(const struct msc_cli_call *call, void *payload) {
+    struct msc_cli_placed r = {0};
+    enum msc_status status = place(&r, payload, call);
+    msc_pieces_close(r.pieces);
+    msc_place_check_finish(&r.check);
+    msc_place_table_close(r.table);
+    msc_graph_destroy(r.graph);
+    return status == MSC_OK ? MSC_CLI_OK : msc_cli_fail(call, status);
+}
+
+const struct msc_cli_command msc_cmd_place = {
+    .name = "place",
+    .summary = "finds which runtime computes which part of a model fastest",
+    .usage = "MODEL -o FOLDER [options]",
+    .description =
+        "Measures every run of neighbouring groups of the model on every backend, and finds the "
+        "best mix by an exact dynamic program. Then measures it in fresh processes, beside the "
+        "whole model on each backend. If the mix does not win by more than the spread of two "
+        "equal copies, the fastest backend alone is the result. docs/placement.md says more.",
+    .examples = "  mscgym place net.onnx -o placed --threads 1\n"
+                "  mscgym place net.onnx -o placed --backend onnxruntime --backend cpu\n"
+                "  mscgym run placed/manifest.json --inputs samples.npz -o out.npz\n",
+    .options = options,
+    .values_size = sizeof(struct place_values),
+    .run = cmd_place,
+};

@@ -1,0 +1,194 @@
+#include "cli/placing.h"
+
+#include "base/json.h"
+#include "base/str.h"
+#include "base/table.h"
+#include "cli/table.h"
+#include "records/record_query.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+// ---- A plan of a record -----------------------------------------------------------------------
+
+static enum msc_status check_table(const struct msc_record *record, const struct msc_place_table *p,
+                                   const char *path) {
+    char text[MSC_HASH_TEXT_BYTES];
+    const cJSON *env = msc_json_get(msc_record_header(record), "env");
+    const char *table = msc_json_text_of(env, "table");
+    return table && strcmp(table, msc_hash_format(text, msc_place_table_hash(p))) == 0
+               ? MSC_OK
+               : MSC_FAIL(MSC_E_INVALID,
+                          "%s: is not a search of this table; name the table that its env.file "
+                          "names",
+                          path);
+}
+
+enum msc_status msc_cli_read_placed(uint32_t choices[], const struct msc_place_table *p,
+                                    const char *path) {
+    struct msc_record *record = NULL;
+    struct msc_record_line best;
+    MSC_TRY(msc_record_open_best(&record, path, 1, NULL));
+    enum msc_status status = check_table(record, p, path);
+    if (status == MSC_OK &&
+        !(msc_record_best(&best, record) && best.trial.outcome.state == MSC_TRIAL_COMPLETE)) {
+        status = MSC_FAIL(MSC_E_INVALID, "%s: has no feasible trial", path);
+    }
+    if (status == MSC_OK) {
+        memcpy(choices, best.trial.proposal.choices, p->n_groups * sizeof choices[0]);
+    }
+    msc_record_close(record);
+    return status;
+}
+
+// ---- For people -------------------------------------------------------------------------------
+
+static void write_measured(struct msc_str *out, const struct msc_place_table *p) {
+    msc_str_printf(out, "%zu groups on %zu backends: ", p->n_groups, p->n_backends);
+    for (size_t i = 0; i < p->n_backends; i++) {
+        msc_str_printf(out, "%s%s %s", i > 0 ? ", " : "", p->backends[i].name,
+                       p->backends[i].version);
+    }
+    msc_str_printf(out, "\n%s, %lld thread%s, %lld rounds\n", p->processor, (long long)p->n_threads,
+                   p->n_threads == 1 ? "" : "s", (long long)p->n_rounds);
+}
+
+static void write_point(struct msc_str *out, const struct msc_place_table *p,
+                        const uint32_t choices[]) {
+    for (size_t first = 0, last; first < p->n_groups; first = last + 1) {
+        int64_t n_joints = p->groups[first].n_joints;
+        for (last = first; last + 1 < p->n_groups && choices[last + 1] == choices[first]; last++) {
+            n_joints += p->groups[last + 1].n_joints;
+        }
+        msc_str_printf(out, "  %-12s %lld joint%s from %s, %.1f us\n",
+                       p->backends[choices[first]].name, (long long)n_joints,
+                       n_joints == 1 ? "" : "s", p->groups[first].name,
+                       *msc_place_table_us(p, first, last, choices[first]));
+    }
+}
+
+static void add_row(struct msc_table *table, const char *name, const struct msc_place_whole *w,
+                    bool has_spread) {
+    char cell[64];
+    msc_table_add(table, name);
+    snprintf(cell, sizeof cell, w->us < 1000.0 ? "%.1f" : "%.0f", w->us);
+    msc_table_add(table, w->missing ? "cannot run" : cell);
+    snprintf(cell, sizeof cell, "%.1f %%", 100.0 * w->spread);
+    msc_table_add(table, has_spread && !w->missing ? cell : "");
+    snprintf(cell, sizeof cell, "%.1e", w->error);
+    msc_table_add(table, w->missing ? "" : cell);
+}
+
+static void write_check(struct msc_str *out, const struct msc_cli_placed *r) {
+    static const char *const head[] = {"whole network", "us", "A/A", "error"};
+    struct msc_table table = {.n_columns = sizeof head / sizeof head[0]};
+    const struct msc_place_check *c = &r->check;
+    char name[96];
+    for (size_t i = 0; i < table.n_columns; i++) {
+        msc_table_add(&table, head[i]);
+    }
+    for (size_t i = 0; i < c->n_wholes; i++) {
+        add_row(&table, c->wholes[i].backend, &c->wholes[i], true);
+    }
+    for (size_t i = 0; i < c->n_wholes; i++) {
+        snprintf(name, sizeof name, "%.80s, as one piece", c->forms[i].backend);
+        add_row(&table, name, &c->forms[i], false);
+    }
+    size_t n_pieces = msc_place_table_n_pieces(r->table, r->choices);
+    snprintf(name, sizeof name, "the plan, %zu piece%s", n_pieces, n_pieces == 1 ? "" : "s");
+    add_row(&table, name, &c->mix, true);
+    msc_table_write(out, &table, msc_cli_terminal_columns());
+    msc_table_finish(&table);
+}
+
+static void write_verdict(struct msc_str *out, const struct msc_cli_placed *r) {
+    const struct msc_place_check *c = &r->check;
+    size_t n_pieces = msc_place_table_n_pieces(r->table, r->choices);
+    msc_str_printf(out, "predicted %.1f us, measured %.1f us (%+.1f %%)\n", r->predicted_us,
+                   c->mix.us, 100.0 * (r->predicted_us / c->mix.us - 1.0));
+    if (c->fastest == c->n_wholes) {
+        msc_str_append(out, "no backend runs the whole network: the pieces are the result\n");
+        return;
+    }
+    const char *fastest = c->wholes[c->fastest].backend;
+    if (c->wins) {
+        msc_str_printf(out,
+                       "the mix wins: it takes at most %.3f of the time of %s, the fastest backend "
+                       "alone, and two equal copies differ by up to %.1f %%\n",
+                       c->ratio, fastest, 100.0 * c->spread);
+    } else if (n_pieces > 1) {
+        msc_str_printf(
+            out,
+            "%s alone is the result: the mix takes up to %.3f of its time, and two equal "
+            "copies differ by up to %.1f %%\n",
+            fastest, c->ratio, 100.0 * c->spread);
+    } else {
+        msc_str_printf(out, "%s alone is the result: no mix is predicted to be faster\n", fastest);
+    }
+}
+
+enum msc_status msc_cli_print_placed(const struct msc_cli_placed *r) {
+    struct msc_str text = {0};
+    write_measured(&text, r->table);
+    msc_str_append(&text, "the plan:\n");
+    write_point(&text, r->table, r->choices);
+    write_check(&text, r);
+    write_verdict(&text, r);
+    msc_str_printf(&text, "%zu piece%s in %s\n", r->pieces->n_pieces,
+                   r->pieces->n_pieces == 1 ? "" : "s", r->pieces->path);
+    enum msc_status status = msc_cli_print_str(&text);
+    msc_str_finish(&text);
+    return status;
+}
+
+// ---- JSON -------------------------------------------------------------------------------------
+
+static enum msc_status add_whole(cJSON *list, const struct msc_place_whole *w, const char *form) {
+    cJSON *object = cJSON_CreateObject();
+    MSC_TRY(msc_json_push(list, object));
+    MSC_TRY(msc_json_add_text(object, "form", form));
+    MSC_TRY(w->backend ? msc_json_add_text(object, "backend", w->backend) : MSC_OK);
+    if (w->missing) {
+        return msc_json_add_text(object, "missing", w->missing);
+    }
+    MSC_TRY(msc_json_add_number(object, "us", w->us));
+    MSC_TRY(msc_json_add_number(object, "spread", w->spread));
+    return msc_json_add_number(object, "error", w->error);
+}
+
+static enum msc_status add_choices(cJSON *json, const char *key, const struct msc_place_table *p,
+                                   const uint32_t choices[]) {
+    cJSON *list = cJSON_CreateArray();
+    MSC_TRY(msc_json_add(json, key, list));
+    for (size_t i = 0; i < p->n_groups; i++) {
+        MSC_TRY(msc_json_push(list, cJSON_CreateString(p->backends[choices[i]].name)));
+    }
+    return MSC_OK;
+}
+
+static enum msc_status fill_json(cJSON *json, const struct msc_cli_placed *r) {
+    const struct msc_place_check *c = &r->check;
+    cJSON *list = cJSON_CreateArray();
+    MSC_TRY(msc_json_add(json, "measured", list));
+    for (size_t i = 0; i < c->n_wholes; i++) {
+        MSC_TRY(add_whole(list, &c->wholes[i], "model"));
+        MSC_TRY(add_whole(list, &c->forms[i], "piece"));
+    }
+    MSC_TRY(add_whole(list, &c->mix, "plan"));
+    MSC_TRY(add_choices(json, "plan", r->table, r->choices));
+    MSC_TRY(add_choices(json, "result", r->table, c->best));
+    MSC_TRY(msc_json_add_number(json, "predicted_us", r->predicted_us));
+    MSC_TRY(msc_json_add_number(json, "ratio", c->ratio)); // NaN becomes null
+    MSC_TRY(msc_json_add_number(json, "spread", c->spread));
+    MSC_TRY(msc_json_add_bool(json, "wins", c->wins));
+    return msc_json_add_text(json, "manifest", r->pieces->path);
+}
+
+enum msc_status msc_cli_print_placed_json(const struct msc_cli_placed *r) {
+    cJSON *json = cJSON_CreateObject();
+    enum msc_status status = fill_json(json, r);
+    status = status == MSC_OK ? msc_cli_print_json(json) : status;
+    cJSON_Delete(json);
+    return status;
+}

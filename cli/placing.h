@@ -1,0 +1,24 @@
+// The result of `mscgym place`: reading a plan from a record, and printing.
+#ifndef MSC_CLI_PLACING_H
+#define MSC_CLI_PLACING_H
+
+#include "cli/cli.h"
+#include "model/place.h"
+
+struct msc_cli_placed {
+    struct msc_graph *graph;
+    struct msc_place_table *table;
+    uint32_t choices[MSC_PLACE_MOST_GROUPS]; // the point that was measured whole
+    double predicted_us;
+    struct msc_place_check check;
+    struct msc_pieces *pieces; // as delivered
+};
+
+// Reads the best trial of a search with the environment placement. MSC_E_INVALID: the record has
+// no feasible trial, or is of another table.
+enum msc_status msc_cli_read_placed(uint32_t choices[], const struct msc_place_table *p,
+                                    const char *record);
+enum msc_status msc_cli_print_placed(const struct msc_cli_placed *r);
+enum msc_status msc_cli_print_placed_json(const struct msc_cli_placed *r);
+
+#endif

@@ -1,0 +1,262 @@
+// The table's file: JSON, described in docs/placement.md.
+#include "env/placement/place_table.h"
+
+#include "base/file.h"
+#include "base/json.h"
+#include "base/str.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+// ---- Writing ----------------------------------------------------------------------------------
+
+static enum msc_status add_numbers(cJSON *list, const double values[], size_t n) {
+    for (size_t i = 0; i < n; i++) {
+        MSC_TRY(msc_json_push(list, isnan(values[i]) ? cJSON_CreateNull()
+                                                     : cJSON_CreateNumber(values[i])));
+    }
+    return MSC_OK;
+}
+
+static enum msc_status add_backends(cJSON *json, const struct msc_place_table *p) {
+    cJSON *list = cJSON_CreateArray();
+    MSC_TRY(msc_json_add(json, "backends", list));
+    for (size_t i = 0; i < p->n_backends; i++) {
+        cJSON *object = cJSON_CreateObject();
+        MSC_TRY(msc_json_push(list, object));
+        MSC_TRY(msc_json_add_text(object, "name", p->backends[i].name));
+        MSC_TRY(msc_json_add_text(object, "version", p->backends[i].version));
+    }
+    return MSC_OK;
+}
+
+static enum msc_status add_groups(cJSON *json, const struct msc_place_table *p) {
+    cJSON *list = cJSON_CreateArray();
+    MSC_TRY(msc_json_add(json, "groups", list));
+    for (size_t i = 0; i < p->n_groups; i++) {
+        cJSON *object = cJSON_CreateObject();
+        MSC_TRY(msc_json_push(list, object));
+        MSC_TRY(msc_json_add_text(object, "name", p->groups[i].name));
+        MSC_TRY(msc_json_add_number(object, "joints", (double)p->groups[i].n_joints));
+        MSC_TRY(msc_json_add_number(object, "macs", p->groups[i].macs));
+    }
+    return MSC_OK;
+}
+
+static enum msc_status add_runs(cJSON *json, const struct msc_place_table *p) {
+    cJSON *list = cJSON_CreateArray();
+    MSC_TRY(msc_json_add(json, "runs", list));
+    for (size_t first = 0; first < p->n_groups; first++) {
+        for (size_t last = first; last < p->n_groups; last++) {
+            cJSON *object = cJSON_CreateObject(), *us = cJSON_CreateArray();
+            MSC_TRY(msc_json_push(list, object));
+            MSC_TRY(msc_json_add_number(object, "first", (double)first));
+            MSC_TRY(msc_json_add_number(object, "last", (double)last));
+            MSC_TRY(msc_json_add(object, "us", us));
+            MSC_TRY(add_numbers(us, msc_place_table_us(p, first, last, 0), p->n_backends));
+        }
+    }
+    return MSC_OK;
+}
+
+static enum msc_status fill_table(cJSON *json, const struct msc_place_table *p) {
+    MSC_TRY(msc_json_add_text(json, "schema", MSC_PLACE_SCHEMA));
+    MSC_TRY(msc_json_add_number(json, "version", 1));
+    MSC_TRY(msc_json_add_text(json, "model", p->model));
+    MSC_TRY(msc_json_add_text(json, "hash", p->model_hash));
+    MSC_TRY(msc_json_add_text(json, "processor", p->processor));
+    MSC_TRY(msc_json_add_number(json, "threads", (double)p->n_threads));
+    MSC_TRY(msc_json_add_number(json, "rounds", (double)p->n_rounds));
+    MSC_TRY(msc_json_add_number(json, "batch", (double)p->batch));
+    MSC_TRY(add_backends(json, p));
+    MSC_TRY(add_groups(json, p));
+    MSC_TRY(add_runs(json, p));
+    cJSON *cuts = cJSON_CreateArray();
+    MSC_TRY(msc_json_add(json, "cuts", cuts));
+    for (size_t i = 0; i < p->n_backends; i++) {
+        cJSON *row = cJSON_CreateArray();
+        MSC_TRY(msc_json_push(cuts, row));
+        MSC_TRY(add_numbers(row, &p->cut_us[i * p->n_backends], p->n_backends));
+    }
+    return MSC_OK;
+}
+
+enum msc_status msc_place_table_save(const struct msc_place_table *p, const char *path) {
+    cJSON *json = cJSON_CreateObject();
+    struct msc_str text = {0};
+    enum msc_status status = fill_table(json, p);
+    if (status == MSC_OK) {
+        msc_json_write_pretty(&text, json);
+        status = msc_str_status(&text);
+    }
+    status = status == MSC_OK ? msc_file_write(path, msc_str_text(&text), text.length) : status;
+    msc_str_finish(&text);
+    cJSON_Delete(json);
+    return status;
+}
+
+struct msc_hash msc_place_table_hash(const struct msc_place_table *p) {
+    const size_t n_us = p->n_groups * p->n_groups * p->n_backends;
+    struct msc_hash parts[4] = {
+        msc_hash_bytes(p->us, n_us * sizeof p->us[0]),
+        msc_hash_bytes(p->cut_us, p->n_backends * p->n_backends * sizeof p->cut_us[0]),
+        msc_hash_bytes(p->model_hash, strlen(p->model_hash)),
+        msc_hash_bytes(&p->n_groups, sizeof p->n_groups),
+    };
+    return msc_hash_bytes(parts, sizeof parts);
+}
+
+// ---- Reading ----------------------------------------------------------------------------------
+
+static enum msc_status read_text(const char **out, const cJSON *object, const char *key,
+                                 const char *where, struct msc_arena *arena) {
+    const char *text;
+    MSC_TRY(msc_json_get_text(&text, object, key, where));
+    *out = msc_arena_strdup(arena, text);
+    return MSC_ALLOCATED(*out);
+}
+
+static enum msc_status read_backends(struct msc_place_table *p, const cJSON *list,
+                                     const char *path) {
+    char where[320];
+    const cJSON *item;
+    size_t i = 0;
+    cJSON_ArrayForEach(item, list) {
+        struct msc_place_backend *b = &p->backends[i];
+        snprintf(where, sizeof where, "%.250s: backends[%zu]", path, i);
+        MSC_TRY(read_text(&b->name, item, "name", where, &p->arena));
+        MSC_TRY(read_text(&b->version, item, "version", where, &p->arena));
+        for (size_t k = 0; k < i; k++) {
+            if (strcmp(p->backends[k].name, b->name) == 0) {
+                return MSC_FAIL(MSC_E_FORMAT, "%s: '%s' is named before", where, b->name);
+            }
+        }
+        i++;
+    }
+    return MSC_OK;
+}
+
+static enum msc_status read_groups(struct msc_place_table *p, const cJSON *list, const char *path) {
+    char where[320];
+    const cJSON *item;
+    size_t i = 0;
+    cJSON_ArrayForEach(item, list) {
+        struct msc_place_group *g = &p->groups[i];
+        snprintf(where, sizeof where, "%.250s: groups[%zu]", path, i);
+        MSC_TRY(read_text(&g->name, item, "name", where, &p->arena));
+        MSC_TRY(msc_json_get_i64(&g->n_joints, item, "joints", where));
+        MSC_TRY(msc_json_get_double(&g->macs, item, "macs", where));
+        for (size_t k = 0; k < i; k++) {
+            if (strcmp(p->groups[k].name, g->name) == 0) {
+                return MSC_FAIL(MSC_E_FORMAT, "%s: '%s' is named before", where, g->name);
+            }
+        }
+        i++;
+    }
+    return MSC_OK;
+}
+
+// Reads [n] numbers, of which only latencies may be null.
+static enum msc_status read_numbers(double out[], size_t n, const cJSON *list, bool may_be_null,
+                                    const char *where) {
+    const cJSON *item;
+    size_t i = 0;
+    if (!cJSON_IsArray(list) || (size_t)cJSON_GetArraySize(list) != n) {
+        return MSC_FAIL(MSC_E_FORMAT, "%s: expected a list of %zu numbers, one per backend", where,
+                        n);
+    }
+    cJSON_ArrayForEach(item, list) {
+        bool is_null = may_be_null && cJSON_IsNull(item);
+        if (!is_null &&
+            !(cJSON_IsNumber(item) && isfinite(item->valuedouble) && item->valuedouble >= 0.0)) {
+            return MSC_FAIL(MSC_E_FORMAT, "%s: number %zu is not a duration in microseconds", where,
+                            i);
+        }
+        out[i++] = is_null ? NAN : item->valuedouble;
+    }
+    return MSC_OK;
+}
+
+static enum msc_status read_runs(struct msc_place_table *p, const cJSON *list, const char *path) {
+    char where[320];
+    const cJSON *item;
+    size_t i = 0;
+    cJSON_ArrayForEach(item, list) {
+        int64_t first, last, most = (int64_t)p->n_groups - 1;
+        snprintf(where, sizeof where, "%.250s: runs[%zu]", path, i++);
+        MSC_TRY(msc_json_get_i64(&first, item, "first", where));
+        MSC_TRY(msc_json_get_i64(&last, item, "last", where));
+        if (first < 0 || last < first || last > most) {
+            return MSC_FAIL(MSC_E_FORMAT,
+                            "%s: groups %lld to %lld, expected groups within 0 to "
+                            "%lld",
+                            where, (long long)first, (long long)last, (long long)most);
+        }
+        MSC_TRY(read_numbers(msc_place_table_us(p, (size_t)first, (size_t)last, 0), p->n_backends,
+                             msc_json_get(item, "us"), true, where));
+    }
+    return MSC_OK;
+}
+
+static enum msc_status read_cuts(struct msc_place_table *p, const cJSON *list, const char *path) {
+    char where[320];
+    const cJSON *item;
+    size_t i = 0;
+    if ((size_t)cJSON_GetArraySize(list) != p->n_backends) {
+        return MSC_FAIL(MSC_E_FORMAT, "%s: cuts has %d rows, expected %zu, one per backend", path,
+                        cJSON_GetArraySize(list), p->n_backends);
+    }
+    cJSON_ArrayForEach(item, list) {
+        snprintf(where, sizeof where, "%.250s: cuts[%zu]", path, i);
+        MSC_TRY(read_numbers(&p->cut_us[i * p->n_backends], p->n_backends, item, false, where));
+        i++;
+    }
+    return MSC_OK;
+}
+
+static enum msc_status read_table(struct msc_place_table **out, const cJSON *json,
+                                  const char *path) {
+    const cJSON *backends, *groups, *runs, *cuts;
+    const char *schema = msc_json_text_of(json, "schema");
+    if (!schema || strcmp(schema, MSC_PLACE_SCHEMA) != 0 ||
+        msc_json_number_of(json, "version") != 1.0) {
+        return MSC_FAIL(MSC_E_FORMAT,
+                        "%s: is not a table of placement, version 1; mscgym place writes one",
+                        path);
+    }
+    MSC_TRY(msc_json_get_array(&backends, json, "backends", path));
+    MSC_TRY(msc_json_get_array(&groups, json, "groups", path));
+    MSC_TRY(msc_json_get_array(&runs, json, "runs", path));
+    MSC_TRY(msc_json_get_array(&cuts, json, "cuts", path));
+    enum msc_status status = msc_place_table_create(out, (size_t)cJSON_GetArraySize(groups),
+                                                    (size_t)cJSON_GetArraySize(backends));
+    if (status != MSC_OK) {
+        return msc_status_prefix(status == MSC_E_INVALID ? MSC_E_FORMAT : status, "%s", path);
+    }
+    struct msc_place_table *p = *out;
+    MSC_TRY(read_text(&p->model, json, "model", path, &p->arena));
+    MSC_TRY(read_text(&p->model_hash, json, "hash", path, &p->arena));
+    MSC_TRY(read_text(&p->processor, json, "processor", path, &p->arena));
+    MSC_TRY(msc_json_get_i64(&p->n_threads, json, "threads", path));
+    MSC_TRY(msc_json_get_i64(&p->n_rounds, json, "rounds", path));
+    MSC_TRY(msc_json_get_i64(&p->batch, json, "batch", path));
+    MSC_TRY(read_backends(p, backends, path));
+    MSC_TRY(read_groups(p, groups, path));
+    MSC_TRY(read_runs(p, runs, path));
+    return read_cuts(p, cuts, path);
+}
+
+enum msc_status msc_place_table_load(struct msc_place_table **out, const char *path) {
+    struct msc_place_table *p = NULL;
+    cJSON *json = NULL;
+    MSC_TRY(msc_json_load(&json, path));
+    enum msc_status status = read_table(&p, json, path);
+    cJSON_Delete(json);
+    if (status != MSC_OK) {
+        msc_place_table_close(p);
+        return status;
+    }
+    *out = p;
+    return MSC_OK;
+}

@@ -1,0 +1,79 @@
+// A measured table of placement (docs/placement.md): a network as a chain of groups of joints, and
+// the latency of every run of neighbouring groups on every backend. A point gives each group a
+// backend. Groups that are neighbours and have the same backend are one piece, so the latency of a
+// point is the sum of its pieces' latencies and of the prices of the cuts between them.
+//
+//     MSC_TRY(msc_place_table_load(&p, "placement.json"));
+//     MSC_TRY(msc_place_table_best(&us, p, choices));               // [p->n_groups]
+//     msc_place_table_close(p);
+#ifndef MSC_ENV_PLACEMENT_PLACE_TABLE_H
+#define MSC_ENV_PLACEMENT_PLACE_TABLE_H
+
+#include "base/alloc.h"
+#include "base/hash.h"
+#include "base/status.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define MSC_PLACE_SCHEMA "mscgym.placement"
+
+enum {
+    MSC_PLACE_MOST_GROUPS = 64,
+    MSC_PLACE_MOST_BACKENDS = 16,
+};
+
+struct msc_place_backend {
+    const char *name; // "onnxruntime", "openvino", or a device of mscgym
+    const char *version;
+};
+
+struct msc_place_group {
+    const char *name; // of its first joint
+    int64_t n_joints;
+    double macs; // multiply-accumulates of one sample
+};
+
+// Open structure. Everything is in the arena.
+struct msc_place_table {
+    struct msc_arena arena;
+    const char *model;      // path of the network, relative to the table's file
+    const char *model_hash; // of the network's file
+    const char *processor;
+    int64_t n_threads, n_rounds, batch;
+    size_t n_groups, n_backends;
+    struct msc_place_group *groups;     // [n_groups]
+    struct msc_place_backend *backends; // [n_backends]
+    // [n_groups, n_groups, n_backends] microseconds of groups first ... last in one piece; NaN: the
+    // backend cannot run it, or last < first.
+    double *us;
+    double *cut_us; // [n_backends, n_backends] price of a cut, from one backend to another
+};
+
+// Makes an empty table: all latencies are NaN, all prices 0, names NULL. *out is owned by the
+// caller (msc_place_table_close). MSC_E_INVALID: a number is 0 or too large.
+enum msc_status msc_place_table_create(struct msc_place_table **out, size_t n_groups,
+                                       size_t n_backends);
+void msc_place_table_close(struct msc_place_table *p); // accepts NULL
+
+static inline double *msc_place_table_us(const struct msc_place_table *p, size_t first, size_t last,
+                                         size_t backend) {
+    return &p->us[(first * p->n_groups + last) * p->n_backends + backend];
+}
+
+// The predicted latency of a point, in microseconds; NaN if a piece has no latency.
+double msc_place_table_predict(const struct msc_place_table *p, const uint32_t choices[]);
+size_t msc_place_table_n_pieces(const struct msc_place_table *p, const uint32_t choices[]);
+// The point of least predicted latency, by a dynamic program over the ends of pieces; exact, in
+// O(n_groups^2 n_backends + n_groups n_backends^2). Of equal points, one with longer pieces is
+// taken. MSC_E_NOT_FOUND: every point has a piece without a latency.
+enum msc_status msc_place_table_best(double *us, const struct msc_place_table *p,
+                                     uint32_t choices[]);
+
+// MSC_E_FORMAT names the place of a mistake in the file.
+enum msc_status msc_place_table_load(struct msc_place_table **out, const char *path);
+enum msc_status msc_place_table_save(const struct msc_place_table *p, const char *path);
+// Hash of everything in the table that results depend on.
+struct msc_hash msc_place_table_hash(const struct msc_place_table *p);
+
+#endif

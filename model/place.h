@@ -1,0 +1,79 @@
+// Finds which backend computes which part of a network (docs/placement.md): measures every run of
+// groups on every backend, takes the best point of the table, and measures it whole.
+//
+//     MSC_TRY(msc_graph_split(&g, loaded));
+//     MSC_TRY_OUT(msc_place_measure(&table, g, &o));
+//     MSC_TRY_OUT(msc_place_table_best(&us, table, choices));
+//     MSC_TRY_OUT(msc_place_check(&check, g, table, choices, &o));    // in fresh processes
+//     MSC_TRY_OUT(msc_place_deliver(&pieces, g, table, check.wins ? choices : check.best, &o));
+#ifndef MSC_MODEL_PLACE_H
+#define MSC_MODEL_PLACE_H
+
+#include "env/placement/place_table.h"
+#include "model/pieces.h"
+#include "tools/latency.h"
+
+enum { MSC_PLACE_MOST_PROCESSES = 64 };
+
+struct msc_place_options {
+    const char *model;           // path of the network's file
+    const char *folder;          // gets the pieces and the manifest; exists
+    const char *const *backends; // runtimes and devices of mscgym; none: every one found
+    size_t n_backends;
+    const char *inputs; // .npz of samples; NULL: random inputs
+    int64_t batch;
+    const struct msc_binding *bindings; // lengths of random inputs
+    size_t n_bindings;
+    int n_threads;
+    int64_t n_rounds;
+    int64_t n_processes;        // fresh processes of a check, at most MSC_PLACE_MOST_PROCESSES
+    int64_t most_groups;        // groups of which every run is measured
+    const char *const *plugins; // for the manifest
+    size_t n_plugins;
+    const struct msc_log *log;
+    const struct msc_cancel *cancel;
+};
+
+#define MSC_PLACE_OPTIONS_INIT                                                                     \
+    { .batch = 1, .n_threads = 1, .n_rounds = 20, .n_processes = 3, .most_groups = 10 }
+
+// Measures a table in one process. `g` has no fused joints. MSC_E_DEVICE: a backend is missing.
+// MSC_E_STATE: no backend can run a part. *out is owned by the caller.
+enum msc_status msc_place_measure(struct msc_place_table **out, const struct msc_graph *g,
+                                  const struct msc_place_options *o);
+
+// One way to run the whole network, in fresh processes.
+struct msc_place_whole {
+    const char *backend; // NULL: the pieces
+    const char *missing; // why it cannot run; NULL: measured
+    double us;           // least over the processes and rounds
+    double spread;       // greatest |ratio - 1| of a second copy to the first, in a process
+    double error;        // of the outputs, relative to their root mean square
+};
+struct msc_place_check {
+    struct msc_arena arena;
+    size_t n_wholes;
+    struct msc_place_whole *wholes; // [n_backends] the network's own file
+    struct msc_place_whole *forms;  // [n_backends] the piece that would be delivered alone
+    size_t fastest;             // index of the whole with the least latency; n_wholes: none can run
+    struct msc_place_whole mix; // the pieces of the point
+    double ratio;               // of the mix to the fastest whole, in the worst process
+    double spread;              // the greatest of all spreads
+    bool wins;                  // the mix has several pieces and ratio < 1 - spread
+    const uint32_t *best; // [n_groups] the point to deliver: the mix if it wins, else one backend
+};
+// Measures a point beside the whole network on each backend, all in turn, in each process.
+// If no backend runs the whole network, the pieces win, and `ratio` is NaN. MSC_E_STATE: a piece
+// fails. `out` must be zeroed.
+enum msc_status msc_place_check(struct msc_place_check *out, const struct msc_graph *g,
+                                const struct msc_place_table *p, const uint32_t choices[],
+                                const struct msc_place_options *o);
+void msc_place_check_finish(struct msc_place_check *check);
+
+// Writes the pieces of a point and their manifest. *out is owned by the caller. MSC_E_INVALID: the
+// table is of another network.
+enum msc_status msc_place_deliver(struct msc_pieces **out, const struct msc_graph *g,
+                                  const struct msc_place_table *p, const uint32_t choices[],
+                                  const struct msc_place_options *o);
+
+#endif

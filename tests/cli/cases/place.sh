@@ -1,0 +1,96 @@
+# `place`: which runtime computes which part. A script replaces mscgym-runtime: it answers with
+# latencies that are made up from the names of models and backends.
+. "$(dirname "$0")/../lib.sh"
+cp "$FILES/tiny.onnx" net.onnx
+cat >runtime.py <<'END_OF_SCRIPT'
+import json, os, re, sys
+
+HOST = {"protocol": 1, "processor": "A chip", "features": [], "threads": 2,
+        "runtimes": [{"name": "onnxruntime", "version": "1.2.3"},
+                     {"name": "openvino", "missing": "pip install openvino"}],
+        "own": {"name": "mscgym", "version": "libmscgym"}}
+WHOLE = {"onnxruntime": 130.0, "cpu": 90.0}
+
+
+def latency(pieces):
+    """Group 1 is slow in onnxruntime, the others in cpu; a cut costs 3."""
+    if os.path.basename(pieces[0]["model"]) == "net.onnx":
+        return WHOLE[pieces[0]["backend"]] * (1 + 0.02 * pieces[0].get("copy", 0))
+    if "piece" in pieces[0]["model"]:
+        return WHOLE[pieces[0]["backend"]] if len(pieces) == 1 else float(os.environ.get("MIX", "50"))
+    us = 3.0 * (len(pieces) - 1)
+    for piece in pieces:
+        first, last = map(int, re.findall(r"_(\d+)_(\d+)\.onnx", piece["model"])[0])
+        for group in range(first, last + 1):
+            us += (100.0 if group == 1 else 10.0) if piece["backend"] == "onnxruntime" else \
+                (12.0 if group == 1 else 40.0)
+    return us
+
+
+for line in sys.stdin:
+    request = json.loads(line)
+    if request["method"] == "done":
+        break
+    answer = HOST
+    if request["method"] == "chains":
+        for piece in request["values"]:
+            assert os.path.isfile(piece["model"]), piece
+        answer = {"chains": []}
+        for chain in request["chains"]:
+            if os.environ.get("REFUSED") == chain["pieces"][0]["backend"] and len(chain["pieces"]) == 1:
+                answer["chains"].append({"missing": "it is too new"})
+                continue
+            answer["chains"].append({"runs": 1, "error": 0, "us": [latency(chain["pieces"])] * request["rounds"]})
+    print(json.dumps(answer), flush=True)
+END_OF_SCRIPT
+export MSCGYM_RUNTIME="python3 runtime.py"
+echo "== a mix wins"
+try mscgym place net.onnx -o placed --threads 1 --rounds 3 --quiet
+jq -c '.pieces[] | [.name, .runtime, .device, .joints]' placed/manifest.json
+jq -c '.runs[] | [.first, .last, .us]' placed/placement.json | head -n 4
+jq -c .cuts placed/placement.json
+MSCGYM_RUNTIME= mscgym graph placed/piece0.onnx | head -n 1
+echo "== a mix that is slower when it is measured whole, and one within the spread"
+MIX=95 try mscgym place net.onnx -o slower --table placed/placement.json --quiet | tail -n 3
+MIX=88.5 mscgym place net.onnx -o equal --table placed/placement.json --threads 1 --quiet --json |
+    jq -c '[.plan, .result, .ratio, .spread, .wins]'
+ls equal
+echo "== one backend, and one that refuses the network"
+try mscgym place net.onnx -o one --backend cpu --quiet | tail -n 2
+REFUSED=onnxruntime try mscgym place net.onnx -o one --quiet | tail -n 11
+echo "== the environment"
+cat >search.json <<'END_OF_CONFIG'
+{"verbose": "error", "gym": [{"env": {"type": "placement", "file": "placed/placement.json", "exact": false,
+                                      "bounds": {"pieces": {"max": 2}}},
+                              "agent": {"type": "grid_search", "mode": "full"}, "budget": {"trials": 500}}]}
+END_OF_CONFIG
+mscgym search search.json --quiet | head -n 3
+mscgym place net.onnx -o two --table placed/placement.json --record msc_workspace/gym_0.jsonl --quiet |
+    tail -n 3
+sed 's/"exact": false,/"exact": false, "measure": "whole",/; s/{"max": 2}/{"max": 3}/' search.json >whole.json
+mscgym search whole.json --restart --quiet | tail -n 4
+sed -i 's/"max": 3/"max": 4/' whole.json
+MSCGYM_RUNTIME=false try mscgym search whole.json --restart --quiet
+jq '.model = "absent.onnx"' placed/placement.json >placed/moved.json
+sed 's/placement.json/moved.json/' whole.json >moved.json
+try mscgym search moved.json --restart --quiet
+echo "== errors"
+try mscgym place net.onnx
+try mscgym place net.onnx -o x --groups 0
+try mscgym place net.onnx -o x --rounds 0
+try mscgym place net.onnx -o x --processes 65
+try mscgym place net.onnx -o x --backend openvino
+try mscgym place net.onnx -o x --backend tvm
+try mscgym place absent.onnx -o x
+try mscgym place net.onnx -o x --record msc_workspace/gym_0.jsonl
+jq '.runs[0].us[0] = 11' placed/placement.json >other.json
+try mscgym place net.onnx -o x --table other.json --record msc_workspace/gym_0.jsonl
+jq '.groups[1].name = "nothing"' placed/placement.json >other.json
+try mscgym place net.onnx -o x --table other.json
+try mscgym place net.onnx -o x --table net.onnx
+MSCGYM_RUNTIME=no/such/program try mscgym place net.onnx -o x
+ls x 2>&1
+mkdir kept
+echo '{}' >kept/placement.json
+try mscgym place net.onnx -o kept
+cat kept/placement.json

@@ -1,0 +1,203 @@
+// The table of placement: the dynamic program against exhaustive search, files and their mistakes,
+// and points worked out by hand.
+#include "env/placement/place_table.h"
+
+#include "base/file.h"
+#include "base/json.h"
+#include "base/rng.h"
+#include "env/env.h"
+#include "tests/msc_test.h"
+#include "tests/temp_folder.h"
+#include "tests/trial_room.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#define FILES MSC_TESTS_FOLDER "/env/files"
+
+// Random latencies and prices. Longer pieces may cost less or more than their parts, and about one
+// piece in ten cannot run.
+static struct msc_place_table *draw(struct msc_rng *rng, size_t n_groups, size_t n_backends) {
+    struct msc_place_table *p = NULL;
+    assert_ok(msc_place_table_create(&p, n_groups, n_backends));
+    for (size_t first = 0; first < n_groups; first++) {
+        for (size_t last = first; last < n_groups; last++) {
+            for (size_t b = 0; b < n_backends; b++) {
+                double us = (double)(last - first + 1) * (1.0 + 9.0 * msc_rng_double(rng));
+                *msc_place_table_us(p, first, last, b) = msc_rng_below(rng, 10) == 0 ? NAN : us;
+            }
+        }
+    }
+    for (size_t i = 0; i < n_backends * n_backends; i++) {
+        p->cut_us[i] = 3.0 * msc_rng_double(rng);
+    }
+    return p;
+}
+
+// The sum of a point by the definition, with pieces found from their ends.
+static double sum_by_hand(const struct msc_place_table *p, const uint32_t choices[]) {
+    double sum = 0.0;
+    size_t first = 0;
+    for (size_t i = 0; i < p->n_groups; i++) {
+        if (i > 0 && choices[i] != choices[i - 1]) {
+            first = i;
+            sum += p->cut_us[choices[i - 1] * p->n_backends + choices[i]];
+        }
+        if (i + 1 == p->n_groups || choices[i + 1] != choices[i]) {
+            sum += p->us[(first * p->n_groups + i) * p->n_backends + choices[i]];
+        }
+    }
+    return sum;
+}
+
+// The least sum over all points; +inf if no point can run.
+static double search_all(const struct msc_place_table *p) {
+    uint32_t choices[MSC_PLACE_MOST_GROUPS] = {0};
+    double least = INFINITY;
+    for (;;) {
+        double us = sum_by_hand(p, choices);
+        assert_true(isnan(us) ? isnan(msc_place_table_predict(p, choices))
+                              : us == msc_place_table_predict(p, choices));
+        least = us < least ? us : least;
+        size_t i = 0;
+        while (i < p->n_groups && ++choices[i] == p->n_backends) {
+            choices[i++] = 0;
+        }
+        if (i == p->n_groups) {
+            return least;
+        }
+    }
+}
+
+static void test_env_placement__program_equals_exhaustive_search(void **state) {
+    (void)state;
+    struct msc_rng rng;
+    int n_mixed = 0, n_impossible = 0;
+    msc_rng_seed(&rng, 44, 0);
+    for (int round = 0; round < 400; round++) {
+        size_t n_groups = 1 + (size_t)msc_rng_below(&rng, 6);
+        size_t n_backends = 1 + (size_t)msc_rng_below(&rng, 3);
+        struct msc_place_table *p = draw(&rng, n_groups, n_backends);
+        uint32_t choices[MSC_PLACE_MOST_GROUPS];
+        double us, least = search_all(p);
+        enum msc_status status = msc_place_table_best(&us, p, choices);
+        if (isinf(least)) {
+            assert_int_equal(status, MSC_E_NOT_FOUND);
+            n_impossible++;
+        } else {
+            assert_ok(status);
+            assert_true(us == least);
+            assert_true(msc_place_table_predict(p, choices) == least);
+            n_mixed += msc_place_table_n_pieces(p, choices) > 1;
+        }
+        msc_place_table_close(p);
+    }
+    assert_true(n_mixed > 50 && n_impossible > 5);
+}
+
+// Three groups on two backends: group 1 is slow on the first. The table is in the file.
+static void test_env_placement__a_slow_group_moves(void **state) {
+    (void)state;
+    struct msc_place_table *p = NULL;
+    uint32_t choices[3];
+    double us;
+    assert_ok(msc_place_table_load(&p, FILES "/placement.json"));
+    assert_int_equal(p->n_groups, 3);
+    assert_string_equal(p->backends[1].name, "cpu");
+    assert_true(isnan(*msc_place_table_us(p, 0, 2, 1)));
+    assert_ok(msc_place_table_best(&us, p, choices));
+    assert_int_equal(choices[0], 0);
+    assert_int_equal(choices[1], 1);
+    assert_int_equal(choices[2], 0);
+    assert_true(us == 10 + 2 + 12 + 3 + 11);
+    assert_int_equal(msc_place_table_n_pieces(p, choices), 3);
+    msc_place_table_close(p);
+}
+
+static void test_env_placement__files_keep_everything(void **state) {
+    (void)state;
+    char folder[TEMP_FOLDER_BYTES];
+    struct msc_place_table *p = NULL, *again = NULL;
+    char path[TEMP_FOLDER_BYTES + 16];
+    temp_folder_make(folder);
+    snprintf(path, sizeof path, "%s/t.json", folder);
+    assert_ok(msc_place_table_load(&p, FILES "/placement.json"));
+    assert_ok(msc_place_table_save(p, path));
+    assert_ok(msc_place_table_load(&again, path));
+    assert_true(msc_hash_equal(msc_place_table_hash(p), msc_place_table_hash(again)));
+    *msc_place_table_us(again, 1, 1, 0) += 1e-9;
+    assert_false(msc_hash_equal(msc_place_table_hash(p), msc_place_table_hash(again)));
+    msc_place_table_close(p);
+    msc_place_table_close(again);
+    temp_folder_remove(folder);
+}
+
+// Loads a changed copy of the file; `from` occurs once in it.
+static void assert_mistake(const char *from, const char *to, const char *message) {
+    char folder[TEMP_FOLDER_BYTES];
+    struct msc_place_table *p = NULL;
+    char *text = NULL, path[TEMP_FOLDER_BYTES + 16], changed[8192];
+    size_t length;
+    temp_folder_make(folder);
+    assert_ok(msc_file_read(&text, &length, FILES "/placement.json"));
+    const char *at = strstr(text, from);
+    assert_non_null(at);
+    snprintf(changed, sizeof changed, "%.*s%s%s", (int)(at - text), text, to, at + strlen(from));
+    snprintf(path, sizeof path, "%s/t.json", folder);
+    assert_ok(msc_file_write(path, changed, strlen(changed)));
+    assert_int_equal(msc_place_table_load(&p, path), MSC_E_FORMAT);
+    assert_null(p);
+    assert_non_null(strstr(msc_status_message(), message));
+    msc_free(text);
+    temp_folder_remove(folder);
+}
+
+static void test_env_placement__mistakes_are_named(void **state) {
+    (void)state;
+    assert_mistake("mscgym.placement", "mscgym.pieces", "t.json: is not a table of placement");
+    assert_mistake("\"last\": 1", "\"last\": 3", "runs[1]: groups 0 to 3");
+    assert_mistake("[10, 40]", "[10]", "runs[0]: expected a list of 2 numbers");
+    assert_mistake("[10, 40]", "[10, -1]", "runs[0]: number 1 is not a duration");
+    assert_mistake("[0, 2]", "[null, 2]", "cuts[0]: number 0 is not a duration");
+    assert_mistake("\"cpu\"", "\"onnxruntime\"", "backends[1]: 'onnxruntime' is named before");
+    assert_mistake("\"conv2\"", "\"conv1\"", "groups[1]: 'conv1' is named before");
+    assert_mistake("\"backends\": [", "\"backends\": [], \"more\": [", "on 0 backends");
+}
+
+// The environment: whole networks and the optimum as baselines, and a point that cannot run.
+static void test_env_placement__environment(void **state) {
+    (void)state;
+    const struct msc_env_host host = {.folder = FILES};
+    cJSON *config = cJSON_Parse("{\"file\":\"placement.json\"}");
+    struct msc_env *env = NULL;
+    struct msc_goal goal;
+    struct trial_room rooms[2];
+    assert_ok(msc_env_create(&env, msc_env_find("placement"), config, &host));
+    const struct msc_space *space = msc_env_space(env);
+    assert_int_equal(space->n_baselines, 3);
+    assert_string_equal(space->baselines[2].label, "the exact optimum");
+    assert_int_equal(space->tasks[1].most_expensive_first[0], 0); // slow there
+    assert_int_equal(space->tasks[0].most_expensive_first[0], 1);
+    assert_ok(msc_env_read_goal(&goal, space, NULL));
+    const uint32_t whole[3] = {1, 1, 1};
+    struct msc_trial *trials[] = {trial_make(&rooms[0], 0, space->baselines[2].choices, 3),
+                                  trial_make(&rooms[1], 1, whole, 3)};
+    const struct msc_evaluation e = {.trials = trials, .n = 2};
+    assert_ok(msc_env_evaluate(env, &goal, &e));
+    assert_true(trials[0]->outcome.metrics[0] == 38 && trials[0]->outcome.metrics[1] == 3);
+    assert_int_equal(trials[1]->outcome.state, MSC_TRIAL_FAILED);
+    msc_env_destroy(env);
+    cJSON_Delete(config);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_env_placement__program_equals_exhaustive_search),
+        cmocka_unit_test(test_env_placement__a_slow_group_moves),
+        cmocka_unit_test(test_env_placement__files_keep_everything),
+        cmocka_unit_test(test_env_placement__mistakes_are_named),
+        cmocka_unit_test(test_env_placement__environment),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,187 @@
+#!/usr/bin/env python3
+"""Places networks with the installed runtimes, and runs the delivered pieces in every way.
+
+    check_placement.py MSCGYM RUNTIME LIBRARY
+
+RUNTIME is tools/mscgym-runtime, LIBRARY libmscgym.so. Outputs of pieces must equal those of the whole
+network in onnxruntime. Latencies are checked only where the reason for a difference is of the order of
+ten: a cubic enlargement, which onnxruntime computes slowly. Needs numpy, onnx and onnxruntime; openvino
+takes part if it is installed. Exits with 77 without onnxruntime.
+"""
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+try:
+    import numpy
+    import onnx
+    import onnxruntime
+    from onnx import TensorProto, helper, numpy_helper
+except ImportError as error:
+    print(f"skipped: {error}")
+    sys.exit(77)
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+DIGITS = os.path.join(HERE, "..", "..", "examples", "digits")
+sys.path.insert(0, os.path.join(HERE, "..", "..", "python"))
+
+
+def check(holds, what):
+    if not holds:
+        print(f"failed: {what}")
+        sys.exit(1)
+
+
+def enlarging(path):
+    """Convolutions around a cubic enlargement, with two inputs, one of them for the last joint."""
+    generator = numpy.random.default_rng(3)
+    weights = [numpy_helper.from_array(generator.standard_normal((16, c, 3, 3)).astype(numpy.float32) / 8, f"w{i}")
+               for i, c in enumerate((4, 16))]
+    nodes = [helper.make_node("Conv", ["x", "w0"], ["c0"], pads=[1] * 4),
+             helper.make_node("Relu", ["c0"], ["r0"]),
+             helper.make_node("Conv", ["r0", "w1"], ["c1"], pads=[1] * 4),
+             helper.make_node("Add", ["c1", "r0"], ["a"]),
+             helper.make_node("Resize", ["a", "", "scales"], ["e"], mode="cubic"),
+             helper.make_node("Mul", ["e", "gain"], ["y"])]
+    graph = helper.make_graph(
+        nodes, "enlarging", [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 4, 24, 24]),
+                             helper.make_tensor_value_info("gain", TensorProto.FLOAT, [1, 1, 1, 1])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [1, 16, 48, 48])],
+        weights + [numpy_helper.from_array(numpy.array([1, 1, 2, 2], numpy.float32), "scales")])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)])
+    model.ir_version = 9
+    onnx.save(onnx.shape_inference.infer_shapes(model), path)
+
+
+def place(mscgym, *arguments):
+    made = subprocess.run([mscgym, "place", *arguments, "--threads", "1", "--rounds", "5", "--json", "--quiet"],
+                          check=True, stdout=subprocess.PIPE)
+    return json.loads(made.stdout)
+
+
+def mix(folder, first, second):
+    """Changes latencies so that the first half of the groups prefers one backend, the rest the other."""
+    path = os.path.join(folder, "placement.json")
+    with open(path, encoding="utf-8") as file:
+        table = json.load(file)
+    names = [backend["name"] for backend in table["backends"]]
+    half = len(table["groups"]) // 2
+    for run in table["runs"]:
+        length = run["last"] - run["first"] + 1
+        for i, name in enumerate(names):
+            fits = (name == first and run["last"] < half) or (name == second and run["first"] >= half)
+            run["us"][i] = length if fits else 1000 * length
+    with open(path, "w", encoding="utf-8") as file:
+        json.dump(table, file)
+    return path
+
+
+def close(a, b):
+    return all(numpy.allclose(a[name], b[name], rtol=1e-4, atol=1e-5) for name in a)
+
+
+def check_pieces(mscgym, folder, manifest, samples, wanted):
+    """The chain of `mscgym run` and that of the Python package give the whole network's outputs."""
+    from mscgym import Pieces
+    inputs, outputs = os.path.join(folder, "in.npz"), os.path.join(folder, "out.npz")
+    numpy.savez(inputs, **samples[0])
+    subprocess.run([mscgym, "run", manifest, "--inputs", inputs, "-o", outputs, "--quiet"], check=True)
+    with numpy.load(outputs) as found:
+        check(close(dict(found), wanted[0]), f"{manifest}: mscgym run")
+    pieces = Pieces(manifest)
+    for sample, expected in zip(samples, wanted):
+        check(close(pieces.run(sample), expected), f"{manifest}: Pieces")
+
+
+def check_chain(mscgym, folder, model, samples, wanted):
+    """A manifest whose pieces run in onnxruntime and in mscgym."""
+    folder = os.path.join(folder, "chain")
+    subprocess.run([mscgym, "split", model, "--by", "cut", "--at", "a", "-o", folder], check=True,
+                   stdout=subprocess.DEVNULL)
+    path = os.path.join(folder, "manifest.json")
+    for first, second in (("onnxruntime", "mscgym"), ("mscgym", "onnxruntime")):
+        with open(path, encoding="utf-8") as file:
+            manifest = json.load(file)
+        check(len(manifest["pieces"]) == 2, manifest)
+        for piece, runtime in zip(manifest["pieces"], (first, second)):
+            piece.update({"runtime": runtime, "device": "cpu"})
+        with open(path, "w", encoding="utf-8") as file:
+            json.dump(manifest, file)
+        check_pieces(mscgym, folder, path, samples, wanted)
+
+
+def check_mix(mscgym, folder, model, first, second):
+    """A mix that cannot pay is measured, but not delivered."""
+    table = mix(folder, first, second)
+    result = place(mscgym, model, "-o", os.path.join(folder, f"{first}_{second}"), "--table", table,
+                   "--processes", "1")
+    half = len(result["plan"]) // 2
+    check(result["plan"] == [first] * half + [second] * (len(result["plan"]) - half), result)
+    plan = [row for row in result["measured"] if row["form"] == "plan"]
+    check(plan[0]["error"] < 1e-4, result)
+    return result
+
+
+def check_network(mscgym, folder, model, samples):
+    """Places the network, and measures mixes of every pair of backends."""
+    session = onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"])
+    names = [output.name for output in session.get_outputs()]
+    wanted = [dict(zip(names, session.run(None, sample))) for sample in samples]
+    result = place(mscgym, model, "-o", folder, "--groups", "4")
+    check(result["predicted_us"] > 0 and len(result["plan"]) >= 2, result)
+    backends = [row["backend"] for row in result["measured"] if row["form"] == "model"]
+    check(all(row["error"] < 1e-4 for row in result["measured"]), result)
+    check_pieces(mscgym, folder, result["manifest"], samples, wanted)
+    for first in backends:
+        for second in backends:
+            if first != second:
+                check_mix(mscgym, folder, model, first, second)
+    return wanted
+
+
+def check_request(runtime, folder, model):
+    """Values that every backend refuses are computed by later pieces, if the request says so."""
+    def piece(path, backend, **more):
+        return {"model": path, "backend": backend, "outputs": ["y"], **more}
+
+    absent = os.path.join(folder, "absent.onnx")
+    request = {"method": "chains", "rounds": 2, "others": ["cpu"],
+               "values": [piece(absent, "onnxruntime", may_fail=True), piece(model, "onnxruntime")],
+               "chains": [{"pieces": [piece(model, "cpu")]}, {"pieces": [piece(absent, "cpu")]}]}
+    lines = [request, {**request, "values": [piece(absent, "onnxruntime")]}]
+    made = subprocess.run([sys.executable, runtime], input="".join(json.dumps(line) + "\n" for line in lines),
+                          check=True, stdout=subprocess.PIPE, text=True)
+    answers = [line for line in map(json.loads, made.stdout.splitlines()) if "note" not in line]
+    measured, missing = answers[0]["chains"]
+    check(len(measured["us"]) == 2 and measured["error"] < 1e-4, answers)
+    check("absent.onnx" in missing["missing"] and "absent.onnx" in answers[1]["error"], answers)
+
+
+def main():
+    mscgym, runtime, library = sys.argv[1:4]
+    os.environ["MSCGYM_RUNTIME"] = f"{sys.executable} {os.path.abspath(runtime)}"
+    os.environ["MSCGYM_LIBRARY"] = os.path.abspath(library)
+    os.environ["PATH"] = os.path.dirname(os.path.abspath(mscgym)) + os.pathsep + os.environ["PATH"]
+    generator = numpy.random.default_rng(0)
+    with tempfile.TemporaryDirectory() as folder:
+        with numpy.load(os.path.join(DIGITS, "calibration.npz")) as data:
+            name = data.files[0]
+            samples = [{name: data[name][i:i + 1].astype(numpy.float32)} for i in range(3)]
+        check_network(mscgym, os.path.join(folder, "digits"), os.path.join(DIGITS, "digits.onnx"), samples)
+        model = os.path.join(folder, "enlarging.onnx")
+        enlarging(model)
+        samples = [{"x": generator.standard_normal((1, 4, 24, 24)).astype(numpy.float32),
+                    "gain": numpy.full((1, 1, 1, 1), gain, numpy.float32)} for gain in (1, -2)]
+        wanted = check_network(mscgym, os.path.join(folder, "enlarging"), model, samples)
+        check_chain(mscgym, folder, model, samples, wanted)
+        check_request(runtime, folder, model)
+        result = place(mscgym, model, "-o", os.path.join(folder, "two"), "--backend", "onnxruntime",
+                       "--backend", "cpu")
+        check(result["plan"][-1] == "cpu" and "cpu" in result["result"], result)
+    print("passed")
+
+
+if __name__ == "__main__":
+    main()
