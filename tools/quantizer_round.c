@@ -175,18 +175,14 @@ static enum msc_status round_by(struct rounded_weight *w, int flags, bool has_or
 static struct msc_choice choice_for(const struct rounded_weight *w, int32_t choice,
                                     enum msc_fallback fallback) {
     struct msc_choice c = w->q->choices[choice];
-    if (fallback >= MSC_FALLBACK_NEAREST) {
-        c.rounding = MSC_ROUNDING_NEAREST;
-    }
+    c.rounding = fallback >= MSC_FALLBACK_NEAREST ? MSC_ROUNDING_NEAREST : c.rounding;
     if (fallback >= MSC_FALLBACK_SHIFT) {
         if (c.observers[MSC_SITE_WEIGHT] == MSC_OBSERVER_HESSIAN) {
             c.observers[MSC_SITE_WEIGHT] = MSC_OBSERVER_MINMAX; // the scales are there
         }
         c.correction = c.correction == MSC_CORRECTION_NONE ? c.correction : MSC_CORRECTION_BIAS;
     }
-    if (fallback >= MSC_FALLBACK_ALL) {
-        c.correction = MSC_CORRECTION_NONE;
-    }
+    c.correction = fallback >= MSC_FALLBACK_ALL ? MSC_CORRECTION_NONE : c.correction;
     return c;
 }
 
@@ -249,11 +245,10 @@ static enum msc_status judge_choice(enum msc_fallback *best, struct rounded_weig
         *best = MSC_FALLBACK_ALL;
         return MSC_OK;
     }
-    double least = INFINITY;
+    double least = INFINITY, error;
     for (enum msc_fallback f = *best; f < MSC_N_FALLBACKS; f++) {
         const struct msc_choice by = choice_for(w, choice, f);
         struct msc_quant found;
-        double error;
         if (is_same_choice(&by, &before)) {
             continue;
         }
