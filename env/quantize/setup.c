@@ -257,12 +257,12 @@ static void tell_held(const struct msc_quantize *z, const struct msc_log *log) {
         n_held += n_of_site > 0;
     }
     if (n_held > 0 && msc_str_status(&names) == MSC_OK) {
-        msc_log(
-            log, MSC_LOG_INFO,
-            "few samples: choices of %d weights were judged on inputs that were held back; "
-            "simpler ones were better: %d%s%s%s%s",
-            n_held, n_simpler, n_simpler > 0 ? " (" : "", n_simpler > 0 ? msc_str_text(&names) : "",
-            n_simpler > MOST_NAMES ? ", …" : "", n_simpler > 0 ? ")" : "");
+        msc_log(log, MSC_LOG_INFO,
+                "few samples: choices of %d weights were judged on inputs that were held back; "
+                "simpler ones were better: %d%s%s%s%s",
+                n_held, n_simpler, n_simpler > 0 ? " (" : "",
+                n_simpler > 0 ? msc_str_text(&names) : "", n_simpler > MOST_NAMES ? ", …" : "",
+                n_simpler > 0 ? ")" : "");
     }
     msc_str_finish(&names);
 }
@@ -278,7 +278,9 @@ enum msc_status msc_quantize__get_parameters(struct msc_env *env, struct msc_qua
         MSC_TRY_OUT(compute_parameters(env, z));
     }
     tell_left(z, host->log);
-    tell_held(z, host->log);
+    if (z->is_new) {
+        tell_held(z, host->log);
+    }
     // The hash covers the parameters in the order of list_parameters, independently of other arrays
     // in the file.
     MSC_TRY_OUT(list_parameters(z, &own));

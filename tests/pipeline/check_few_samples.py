@@ -5,7 +5,7 @@
 
 A network of two layers is searched with few random samples, for choices that round by second
 moments, and measured on many other samples in onnxruntime. Records and scales must not depend on
-threads, and a second launch must say the same of what was held back.
+threads, and a second launch has nothing to say.
 """
 import json
 import os
@@ -101,7 +101,7 @@ def check_same(mscgym, text):
     """The search again, continued, and with two threads."""
     with open("w/quantize_0.jsonl.params", "rb") as file:
         params = file.read()
-    check(told(run(mscgym, "search", "config.json", "--trials", 2)) == told(text), "a second launch says something else")
+    check(not told(run(mscgym, "search", "config.json", "--trials", 2)), "a second launch rounds again")
     shutil.rmtree("w")
     again = run(mscgym, "search", "config.json", "--threads", 2)
     with open("w/quantize_0.jsonl.params", "rb") as file:
