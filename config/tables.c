@@ -139,7 +139,7 @@ const struct msc_param msc_config__section_params[] = {
      .offset = SECTION(strategy_file),
      .type = MSC_PARAM_TEXT},
     {.name = "target",
-     .help = "runtime that the model is for: onnxruntime, onnxruntime_avx2, openvino, tensorrt, "
+     .help = "runtime that the model is for: onnxruntime, onnxruntime_avx2, onnxruntime_nbits, openvino, tensorrt, "
              "tflite or generic",
      .offset = SECTION(target),
      .type = MSC_PARAM_TEXT,

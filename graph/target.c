@@ -39,6 +39,20 @@ static const struct msc_target targets[] = {
      .rounds_biases = true,
      .pairs_moves = true,
      .requantises = true},
+    // Weights in groups are read by ONNX Runtime's own operators, which keep them in few bits and
+    // multiply floats.
+    {.name = "onnxruntime_nbits",
+     .column = COLUMN_ONNXRUNTIME,
+     .runtime = "onnxruntime",
+     .min_bits = MIN_BITS,
+     .max_bits = MAX_BITS,
+     .takes_groups = true,
+     .takes = "2 to 16 bits",
+     .has_forms = true,
+     .has_block_operators = true,
+     .rounds_biases = true,
+     .pairs_moves = true,
+     .requantises = true},
     // OpenVINO's low-precision transformations: uint8 or int8 activations, int8 weights without a
     // zero point. Fewer bits are possible only for weights of joints that compute in float.
     {.name = "openvino",

@@ -64,6 +64,8 @@ struct msc_target {
     bool stores_unsigned;
     // Exports use node patterns that the target has integer kernels for (graph/onnx).
     bool has_forms;
+    // Exports use the operators that read weights in blocks (graph/block_weights.h).
+    bool has_block_operators;
     bool rounds_biases; // biases are int32 with the scale of the sums; else float32
     // Exports dequantise a tensor before it is moved and quantise it after the move; if false, the
     // integers are moved.

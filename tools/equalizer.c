@@ -12,6 +12,9 @@
 // Bins of a channel's histogram, from its least to its greatest value.
 enum { BINS = 512 };
 
+// Of each batch, the last one of these many samples (or rows of samples) is held back.
+enum { HELD_ONE_OF = 8 };
+
 static const double tail = 0.001;        // share of values left out at each end of a range
 static const double least_share = 0.001; // of the widest range: the least that a channel counts
 static const double strengths[] = {0, 0.25, 0.5, 0.75, 1};
@@ -22,6 +25,9 @@ struct measured {
     float *low, *high; // extreme values
     uint32_t *counts;  // [n_channels, BINS]
     uint64_t *n_zeros; // values that are 0, which are exact under every scale
+    // The same of the values held back, which are part of the others.
+    uint32_t *held_counts;
+    uint64_t *held_zeros;
     double *ranges, *shifts, *squares,
         *used;       // r, m, the mean of (y - m)^2, the share without zeros
     double *factors; // a
@@ -47,7 +53,7 @@ static void begin_pass(void *payload, size_t trial) {
     for (size_t i = 0; i < e->n; i++) {
         struct measured *m = &e->measured[i];
         for (int64_t c = 0; c < e->links[i].n_channels; c++) {
-            m->n_zeros[c] = 0;
+            m->n_zeros[c] = m->held_zeros[c] = 0;
             if (!e->is_counting) {
                 m->low[c] = FLT_MAX;
                 m->high[c] = -FLT_MAX;
@@ -55,6 +61,7 @@ static void begin_pass(void *payload, size_t trial) {
         }
         size_t n = (size_t)e->links[i].n_channels * BINS;
         memset(m->counts, 0, n * sizeof(m->counts[0]));
+        memset(m->held_counts, 0, n * sizeof(m->held_counts[0]));
     }
 }
 
@@ -64,14 +71,17 @@ static int bin_of(const struct measured *m, int64_t c, float x) {
     return (int)fmin(fmax(bin, 0), BINS - 1);
 }
 
-static void see_value(struct measured *m, bool is_counting, int64_t c, float x) {
+static void see_value(struct measured *m, bool is_counting, bool is_held, int64_t c, float x) {
     if (!is_counting) {
         m->low[c] = x < m->low[c] ? x : m->low[c];
         m->high[c] = x > m->high[c] ? x : m->high[c];
         return;
     }
-    m->counts[c * BINS + bin_of(m, c, x)]++;
+    int64_t at = c * BINS + bin_of(m, c, x);
+    m->counts[at]++;
     m->n_zeros[c] += x == 0;
+    m->held_counts[at] += is_held;
+    m->held_zeros[c] += is_held && x == 0;
 }
 
 static enum msc_status see_slot(void *payload, size_t trial, size_t batch, int32_t part,
@@ -87,10 +97,13 @@ static enum msc_status see_slot(void *payload, size_t trial, size_t batch, int32
     const float *x = value->data;
     int64_t length = e->links[at].n_channels * r->inner;
     msc_view_split(&outer, &inner, value, r->axis);
+    int64_t of_part = length * inner,
+            n_held = outer < 2 ? 0 : (outer + HELD_ONE_OF - 1) / HELD_ONE_OF;
     pthread_mutex_lock(&e->lock);
-    for (int64_t i = 0; i < outer * length * inner; i++) {
+    for (int64_t i = 0; i < outer * of_part; i++) {
         if (fabsf(x[i]) <= FLT_MAX) {
-            see_value(&e->measured[at], e->is_counting, i / inner % length / r->inner, x[i]);
+            see_value(&e->measured[at], e->is_counting, i / of_part >= outer - n_held,
+                      i / inner % length / r->inner, x[i]);
         }
     }
     pthread_mutex_unlock(&e->lock);
@@ -222,19 +235,62 @@ static double error_of_link(const struct equalizing *e, const struct msc_channel
     return error;
 }
 
+static void sum_up(struct measured *m, const struct msc_channel_link *link) {
+    for (int64_t c = 0; c < link->n_channels; c++) {
+        sum_up_channel(m, c, link->takes_shift);
+    }
+}
+
+// Adds the values held back to the others, or takes them out of all.
+static void add_held(struct measured *m, const struct msc_channel_link *link, int sign) {
+    for (int64_t i = 0; i < link->n_channels * BINS; i++) {
+        m->counts[i] += (uint32_t)sign * m->held_counts[i];
+    }
+    for (int64_t c = 0; c < link->n_channels; c++) {
+        m->n_zeros[c] += (uint64_t)(int64_t)sign * m->held_zeros[c];
+    }
+}
+
+static void swap_held(struct measured *m) {
+    uint32_t *counts = m->counts;
+    uint64_t *zeros = m->n_zeros;
+    m->counts = m->held_counts;
+    m->n_zeros = m->held_zeros;
+    m->held_counts = counts;
+    m->held_zeros = zeros;
+}
+
+// Is the expected error on the values held back lower with the factors that the other values give?
+// True if no values are held back.
+static bool is_confirmed(const struct equalizing *e, const struct msc_channel_link *link,
+                         struct measured *m, double strength) {
+    add_held(m, link, -1);
+    sum_up(m, link);
+    bool has_others = set_factors(m, link->n_channels, strength);
+    swap_held(m);
+    sum_up(m, link);
+    double with = error_of_link(e, link, m);
+    bool has_held = set_factors(m, link->n_channels, 0);
+    double without = error_of_link(e, link, m);
+    add_held(m, link, 1);
+    return !has_others || !has_held || with < without;
+}
+
 // Sets the factors with the least expected error. False if they are all 1.
 static bool find_factors(const struct equalizing *e, const struct msc_channel_link *link,
                          struct measured *m) {
     double least = INFINITY, best = 0;
-    for (int64_t c = 0; c < link->n_channels; c++) {
-        sum_up_channel(m, c, link->takes_shift);
-    }
+    sum_up(m, link);
     for (size_t i = 0; i < N_STRENGTHS && set_factors(m, link->n_channels, strengths[i]); i++) {
         double error = error_of_link(e, link, m);
         best = error < least ? strengths[i] : best;
         least = fmin(error, least);
     }
-    return best > 0 && set_factors(m, link->n_channels, best);
+    if (best == 0 || !is_confirmed(e, link, m, best)) {
+        return false;
+    }
+    sum_up(m, link);
+    return set_factors(m, link->n_channels, best);
 }
 
 // ---- Weights ----------------------------------------------------------------------------------
@@ -339,10 +395,12 @@ static enum msc_status equalizing_init(struct equalizing *e, const struct msc_si
         e->link_of_slot[e->links[i].readers[0].slot] = (int32_t)i;
         m->low = msc_arena_array(arena, 2 * n, sizeof(m->low[0]));
         m->counts = msc_arena_array(arena, n * BINS, sizeof(m->counts[0]));
-        m->n_zeros = msc_arena_array(arena, n, sizeof(m->n_zeros[0]));
+        m->n_zeros = msc_arena_array(arena, 2 * n, sizeof(m->n_zeros[0]));
+        m->held_counts = msc_arena_array(arena, n * BINS, sizeof(m->held_counts[0]));
         m->ranges = msc_arena_array(arena, 5 * n, sizeof(m->ranges[0]));
-        MSC_TRY(MSC_ALLOCATED(m->low && m->counts && m->n_zeros && m->ranges));
+        MSC_TRY(MSC_ALLOCATED(m->low && m->counts && m->held_counts && m->n_zeros && m->ranges));
         m->high = m->low + n;
+        m->held_zeros = m->n_zeros + n;
         m->shifts = m->ranges + n;
         m->squares = m->ranges + 2 * n;
         m->used = m->ranges + 3 * n;

@@ -22,6 +22,10 @@
 // each rounded element, where t follows from the bits: 2 r / (2^bits - 1), and r / (2^bits - 1) for
 // values of one sign.
 //
+// The last eighth of the samples of each batch is held back (rows of samples if there are several;
+// none of a single one): an activation keeps its channels unless the factors that the other samples
+// give lower the expected error on these. The factors then come from all samples.
+//
 //     MSC_TRY(msc_equalize(&strategy, &n_equalized, graph, evaluator, &(struct msc_equalize_bits){4, 4}));
 //     if (n_equalized > 0) { ... msc_strategy_prune(&same, strategy, graph) ... }
 #ifndef MSC_TOOLS_EQUALIZER_H

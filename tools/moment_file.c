@@ -8,14 +8,15 @@
 #define PREFIX "moments/"
 
 // Names of the arrays for one use of a weight: triangles [n_groups, n (n + 1) / 2], means
-// [n_groups, n] and the number of rows.
+// [n_groups, n], the number of rows, and the rows held back [n_groups, n_held, n].
 struct names {
-    char triangles[48], means[48], n_rows[48];
+    char triangles[48], means[48], n_rows[48], held[48];
 };
 
 static void name_arrays(struct names *out, const char *of, int32_t slot) {
     snprintf(out->triangles, sizeof out->triangles, PREFIX "%s%d/triangles", of, (int)slot);
     snprintf(out->means, sizeof out->means, PREFIX "%s%d/means", of, (int)slot);
+    snprintf(out->held, sizeof out->held, PREFIX "%s%d/held", of, (int)slot);
     snprintf(out->n_rows, sizeof out->n_rows, PREFIX "%s%d/rows", of, (int)slot);
 }
 
@@ -59,6 +60,8 @@ enum msc_status msc_moment_save(struct msc_array_log *log, const char *of, int32
         MSC_TRY(save_triangles(log, names.triangles, m));
         MSC_TRY(save_data(log, names.means, MSC_DTYPE_F64, 2,
                           (const int64_t[]){m->n_groups, m->n_columns}, m->means));
+        const int64_t dims[3] = {m->n_groups, m->n_held, m->n_columns};
+        MSC_TRY(save_data(log, names.held, MSC_DTYPE_F32, 3, dims, m->held));
     }
     return save_data(log, names.n_rows, MSC_DTYPE_I64, 0, NULL, &m->n_rows);
 }
@@ -106,12 +109,31 @@ static enum msc_status fill_moment(struct msc_moment *m, const struct msc_array 
     return MSC_OK;
 }
 
+static enum msc_status fill_held(struct msc_moment *m, const struct msc_array *held) {
+    size_t n = (size_t)msc_array_n_elements(held);
+    bool fits = is_of(held, MSC_DTYPE_F32, 3) && msc_array_dim(held, 0) == m->n_groups &&
+                msc_array_dim(held, 2) == m->n_columns && msc_array_dim(held, 1) <= m->n_rows;
+    if (!fits) {
+        return MSC_FAIL(MSC_E_FORMAT, "expected rows that were held back");
+    }
+    m->held = msc_alloc(n * sizeof(m->held[0]) + 1);
+    MSC_TRY(MSC_ALLOCATED(m->held));
+    m->n_held = msc_array_dim(held, 1);
+    if (n > 0) {
+        memcpy(m->held, msc_array_data(held), n * sizeof(m->held[0]));
+    }
+    return MSC_OK;
+}
+
 static enum msc_status load_arrays(struct msc_moment *m, const struct msc_array_log *log,
                                    const struct names *names, int64_t n_elements) {
-    struct msc_array *triangles = NULL, *means = NULL;
+    struct msc_array *triangles = NULL, *means = NULL, *held = NULL;
     enum msc_status status = msc_array_log_read(&means, log, names->means);
     if (status == MSC_OK) {
         status = msc_array_log_read(&triangles, log, names->triangles);
+    }
+    if (status == MSC_OK) {
+        status = msc_array_log_read(&held, log, names->held);
     }
     if (status == MSC_OK) {
         status = find_shape(m, triangles, means, n_elements)
@@ -119,8 +141,15 @@ static enum msc_status load_arrays(struct msc_moment *m, const struct msc_array_
                      : MSC_FAIL(MSC_E_FORMAT, "expected second moments of %lld weights",
                                 (long long)n_elements);
     }
+    if (status == MSC_OK) {
+        status = fill_held(m, held);
+    }
+    if (status != MSC_OK) {
+        msc_moment_finish(m);
+    }
     msc_array_release(triangles);
     msc_array_release(means);
+    msc_array_release(held);
     return status;
 }
 

@@ -1,5 +1,5 @@
-// Second moments in a file (data/array_log.h): the upper triangles of the moments H in float32, and
-// the means. A use without moments is recorded too.
+// Second moments in a file (data/array_log.h): the upper triangles of the moments H in float32, the
+// means, and the rows held back. A use without moments is recorded too.
 //
 //     MSC_TRY(msc_moment_save(kept, "", slot, &moment));
 //     enum msc_status status = msc_moment_load(&moment, kept, "", slot, n);      // MSC_E_NOT_FOUND

@@ -38,14 +38,17 @@ static bool is_concerned(const struct msc_pruner *p, const struct msc_consumer *
 }
 
 // Joins the moments of all uses of a weight. If a use has no moment, the weight has none.
-static void join_moments(struct msc_moment *out, struct msc_moment uses[], int32_t n) {
+static enum msc_status join_moments(struct msc_moment *out, struct msc_moment uses[], int32_t n) {
     *out = uses[0];
     uses[0] = (struct msc_moment){0};
     for (int32_t i = 1; i < n; i++) {
-        if (!msc_moment_add(out, &uses[i])) {
+        bool is_added;
+        MSC_TRY(msc_moment_add(&is_added, out, &uses[i]));
+        if (!is_added) {
             msc_moment_finish(out);
         }
     }
+    return MSC_OK;
 }
 
 static enum msc_status measure_consumer(struct msc_consumer *c, struct msc_evaluator *ev,
@@ -59,7 +62,7 @@ static enum msc_status measure_consumer(struct msc_consumer *c, struct msc_evalu
         done += (int32_t)n;
     }
     if (status == MSC_OK) {
-        join_moments(&c->moment, uses, c->n_slots);
+        status = join_moments(&c->moment, uses, c->n_slots);
     }
     for (int32_t i = 0; uses && i < c->n_slots; i++) {
         msc_moment_finish(&uses[i]);

@@ -216,8 +216,31 @@ enum msc_status msc_quantizer_fit(struct msc_quant *out, const struct msc_quanti
                                   int32_t site, int32_t choice,
                                   const struct msc_quantizer_other *of);
 
+// What was left out of a choice of a weight because it only fits the samples. Each is simpler than
+// the one before.
+enum msc_fallback {
+    MSC_FALLBACK_NONE,
+    MSC_FALLBACK_NEAREST, // rounds to nearest
+    MSC_FALLBACK_SHIFT,   // also has the scales without second moments, and no gain
+    MSC_FALLBACK_ALL,     // also has no shift
+    MSC_N_FALLBACKS
+};
+
+// How a choice of a weight was judged by msc_quantizer_round. If the samples have fewer than 8
+// rows of inputs per input of an output, the last eighth of the sampled rows is held back, but at least
+// 8, or half of fewer than 16. What of the choice, fitted to the other rows, has the least error of
+// the outputs on these rows, is then fitted to all rows. With fewer than 4 rows held back, nothing is
+// fitted.
+struct msc_quantizer_held {
+    int32_t n_held; // rows held back; 0: none
+    enum msc_fallback fallback;
+};
+struct msc_quantizer_held msc_quantizer_held(const struct msc_quantizer *q, int32_t site,
+                                             int32_t choice);
+
 // Appends arrays "<site>/<choice>/scale" and "…/zero_point" to a list, "…/integers" if weights are
-// not rounded to nearest, and "…/shift" if there are shifts. The second function reads them back.
+// not rounded to nearest, "…/shift" if there are shifts, and "…/held_back" [n_held, fallback] if rows
+// were held back. The second function reads them back.
 // MSC_E_STATE if one is missing: the list belongs to another configuration.
 enum msc_status msc_quantizer_save(const struct msc_quantizer *q, struct msc_array_list *list);
 enum msc_status msc_quantizer_load(struct msc_quantizer *q, const struct msc_array_list *list);

@@ -20,13 +20,19 @@ struct msc_quantizer {
     bool has_lowest;                  // weights with observer `hessian` may use the lowest integer
     struct msc_array_list importance; // by names of weights
     struct msc_hash importance_hash;
-    bool *included;         // [n_sites]
-    bool *left;             // [n_sites] left float because of their values
-    bool *asked;            // [n_tensors] of the graph: a later joint tests for NaN
-    uint64_t *allowed;      // [n_sites] one bit per choice
-    int32_t *fixed;         // [n_sites] choice, MSC_FIXED_FLOAT or MSC_NO_ID
-    struct msc_edit *edits; // [n_sites][n_choices]; bits 0: not computed
+    bool *included;                  // [n_sites]
+    bool *left;                      // [n_sites] left float because of their values
+    bool *asked;                     // [n_tensors] of the graph: a later joint tests for NaN
+    uint64_t *allowed;               // [n_sites] one bit per choice
+    int32_t *fixed;                  // [n_sites] choice, MSC_FIXED_FLOAT or MSC_NO_ID
+    struct msc_edit *edits;          // [n_sites][n_choices]; bits 0: not computed
+    struct msc_quantizer_held *held; // [n_sites][n_choices]
 };
+
+static inline struct msc_quantizer_held *msc_quantizer__held(struct msc_quantizer *q, int32_t site,
+                                                             size_t choice) {
+    return &q->held[(size_t)site * q->n_choices + choice];
+}
 
 // quantizer_rules.c. The first function reads "rules" (`out` must have the choices); the second
 // applies them to sites.
@@ -45,6 +51,8 @@ bool msc_quantizer__is_asked(const struct msc_quantizer *q, int32_t site);
 enum msc_status msc_quantizer__leave_infinite_weights(struct msc_quantizer *q);
 // Excludes the sites that stay float (`left`). MSC_E_INVALID: no site remains.
 enum msc_status msc_quantizer__drop_left(struct msc_quantizer *q);
+// The observer of a kind of site if none is named.
+enum msc_observer msc_quantizer__auto_observer(int kind, int32_t bits);
 // How a choice of a site is observed and rounded.
 struct msc_observation msc_quantizer__observation(const struct msc_quantizer *q, int32_t site,
                                                   int32_t choice);

@@ -33,14 +33,14 @@ struct defaults {
 // Chooses minmax or mse, whichever was better on networks of many kinds (docs/quantize.md). With
 // more bits, rounding errors are below the resolution of a histogram, or clipping costs more than
 // it saves; then minmax is better.
-static enum msc_observer auto_observer(int kind, int32_t bits) {
+enum msc_observer msc_quantizer__auto_observer(int kind, int32_t bits) {
     return bits <= (kind == MSC_SITE_WEIGHT ? 4 : 8) ? MSC_OBSERVER_MSE : MSC_OBSERVER_MINMAX;
 }
 
 static void take_defaults(struct msc_choice *c, const struct defaults *defaults) {
     for (int kind = 0; kind < 2; kind++) {
-        c->observers[kind] =
-            defaults->are_auto[kind] ? auto_observer(kind, c->bits) : defaults->observers[kind];
+        c->observers[kind] = defaults->are_auto[kind] ? msc_quantizer__auto_observer(kind, c->bits)
+                                                      : defaults->observers[kind];
     }
 }
 
@@ -137,7 +137,9 @@ static enum msc_status choice_read_float_type(struct msc_choice *c, const cJSON 
     return label_choice(c, false);
 }
 
-// Reads the group size; runtimes support only these sizes.
+enum { LEAST_GROUP = 16, MOST_OF_GROUP = 256 };
+
+// Reads the group size. Runtimes support only powers of 2.
 static enum msc_status read_group_size(struct msc_choice *c, const cJSON *object,
                                        const char *where) {
     double size = 0;
@@ -145,8 +147,13 @@ static enum msc_status read_group_size(struct msc_choice *c, const cJSON *object
         return MSC_OK;
     }
     MSC_TRY(msc_json_get_double(&size, object, "group_size", where));
-    if (size != 32 && size != 64 && size != 128) {
-        return MSC_FAIL(MSC_E_INVALID, "%s: group_size is %g, expected 32, 64 or 128", where, size);
+    int32_t allowed = LEAST_GROUP;
+    while (allowed < size && allowed < MOST_OF_GROUP) {
+        allowed *= 2;
+    }
+    if (size != allowed) {
+        return MSC_FAIL(MSC_E_INVALID, "%s: group_size is %g, expected 16, 32, 64, 128 or 256",
+                        where, size);
     }
     c->group_size = (int32_t)size;
     return MSC_OK;
@@ -444,6 +451,10 @@ static enum msc_status read_sites(struct msc_quantizer_options *out, const cJSON
         return MSC_FAIL(MSC_E_INVALID,
                         "env.sites: target %s requantises nothing; use \"inputs\", or the target "
                         "that the model is for",
+                        out->target->name);
+    }
+    if (!out->all_sites && out->target->has_block_operators) {
+        return MSC_FAIL(MSC_E_INVALID, "env.sites: target %s needs \"all\"; remove \"sites\"",
                         out->target->name);
     }
     if (out->all_sites && out->group == MSC_GROUP_SITE) {

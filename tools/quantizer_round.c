@@ -3,10 +3,12 @@
 // (tools/rounding.h).
 #include "tools/bias_edits.h"
 #include "tools/block_rows.h"
+#include "tools/held_back.h"
 #include "tools/moment_file.h"
 #include "tools/quantizer_internal.h"
 #include "tools/weight_rows.h"
 
+#include <math.h>
 #include <string.h>
 
 #define DESCENT_PASSES 4
@@ -14,9 +16,15 @@
 // Rows sampled for means: their error by sampling is far below the shift of a channel by 8 bits.
 #define ROWS_FOR_MEANS 4096
 
+// The share of rows that is held back if rows are few for the columns.
+#define HELD_BACK 0.125
+#define FEW_ROWS 8.0 // per column
+// With fewer rows held back, none of a choice is kept that depends on rows.
+enum { LEAST_JUDGES = 4 };
+
 enum {
     BY_CENTRED = 1, // for choices whose shifts correct the mean
-    BY_SHRUNK = 2,  // for choices with groups (msc_moment_shrink)
+    BY_SHRUNK = 2,  // for choices with groups, and for few rows (msc_moment_shrink)
     N_BY = 4
 };
 
@@ -32,6 +40,9 @@ struct rounded_weight {
         struct msc_gptq_order **orders; // [n_groups, blocks]; NULL: no choice needs them
     } by[N_BY];
     int n_threads;
+    // The same with the moment of the rows that are not held back; NULL: no rows are held back.
+    struct rounded_weight *fitted;
+    bool has_few; // rows for the columns, so that some are held back
 };
 
 // The rounding of a weight under one choice.
@@ -160,27 +171,35 @@ static enum msc_status round_by(struct rounded_weight *w, int flags, bool has_or
                : msc_weight_rows_factor(&by->orders, &w->rows, by->h, w->n_threads);
 }
 
-// The choice, or what of it needs only means if there are no products: rounding to nearest, and a
-// shift in place of another correction.
-static struct msc_choice choice_for(const struct rounded_weight *w, int32_t choice) {
+// What of a choice is done, from all of it to ever less.
+static struct msc_choice choice_for(const struct rounded_weight *w, int32_t choice,
+                                    enum msc_fallback fallback) {
     struct msc_choice c = w->q->choices[choice];
-    if (!w->moment.h) {
-        c.observers[MSC_SITE_WEIGHT] = MSC_OBSERVER_MINMAX;
-        c.rounding = MSC_ROUNDING_NEAREST;
+    c.rounding = fallback >= MSC_FALLBACK_NEAREST ? MSC_ROUNDING_NEAREST : c.rounding;
+    if (fallback >= MSC_FALLBACK_SHIFT) {
+        if (c.observers[MSC_SITE_WEIGHT] == MSC_OBSERVER_HESSIAN) {
+            c.observers[MSC_SITE_WEIGHT] = MSC_OBSERVER_MINMAX; // the scales are there
+        }
         c.correction = c.correction == MSC_CORRECTION_NONE ? c.correction : MSC_CORRECTION_BIAS;
     }
+    c.correction = fallback >= MSC_FALLBACK_ALL ? MSC_CORRECTION_NONE : c.correction;
     return c;
 }
 
-static enum msc_status round_blocks(struct msc_quant *out, struct rounded_weight *w, int32_t choice,
+static bool is_same_choice(const struct msc_choice *a, const struct msc_choice *b) {
+    return a->rounding == b->rounding && a->correction == b->correction &&
+           a->observers[MSC_SITE_WEIGHT] == b->observers[MSC_SITE_WEIGHT];
+}
+
+static enum msc_status round_blocks(struct msc_quant *out, struct rounded_weight *w,
+                                    const struct msc_choice *by, bool has_products,
                                     struct msc_arena *of_weight) {
-    const struct msc_choice by = choice_for(w, choice);
-    struct msc_block_rows_options o = {.type = by.blocks,
+    struct msc_block_rows_options o = {.type = by->blocks,
                                        .axis = w->q->sites.sites[w->site].group_axis,
-                                       .rounding = by.rounding,
+                                       .rounding = by->rounding,
                                        .n_threads = w->n_threads};
-    if (w->moment.h) {
-        MSC_TRY(round_by(w, BY_SHRUNK, by.rounding != MSC_ROUNDING_NEAREST, of_weight));
+    if (w->moment.h && has_products) {
+        MSC_TRY(round_by(w, BY_SHRUNK, by->rounding != MSC_ROUNDING_NEAREST, of_weight));
         o.h = w->by[BY_SHRUNK].h;
         o.orders = w->by[BY_SHRUNK].orders;
     }
@@ -188,19 +207,21 @@ static enum msc_status round_blocks(struct msc_quant *out, struct rounded_weight
 }
 
 // Starts from the scales of `now`, which the observer found. *out is owned by the caller.
-static enum msc_status round_choice(struct msc_quant *out, struct rounded_weight *w, int32_t choice,
-                                    const struct msc_quant *now, struct msc_arena *of_weight) {
+static enum msc_status round_as(struct msc_quant *out, struct rounded_weight *w, int32_t choice,
+                                enum msc_fallback fallback, const struct msc_quant *now,
+                                struct msc_arena *of_weight) {
     const struct msc_quantizer *q = w->q;
-    const struct msc_choice by = choice_for(w, choice);
+    const struct msc_choice by = choice_for(w, choice, fallback);
     struct rounded_choice c = {.w = w, .choice = &by};
     struct msc_observation observation = msc_quantizer__observation(q, w->site, choice);
     bool has_shifts = is_shifted(c.choice, now) &&
                       msc_bias_edits_take_shifts(q->graph, &q->sites, w->site, w->rows.n_rows);
-    int flags = (has_shifts ? BY_CENTRED : 0) | (now->group_size > 0 ? BY_SHRUNK : 0);
+    bool is_shrunk = now->group_size > 0 || w->has_few;
+    int flags = (has_shifts ? BY_CENTRED : 0) | (is_shrunk ? BY_SHRUNK : 0);
     struct msc_arena arena = {0};
     enum msc_status status = MSC_OK;
     if (by.blocks) {
-        return round_blocks(out, w, choice, of_weight);
+        return round_blocks(out, w, &by, fallback < MSC_FALLBACK_SHIFT, of_weight);
     }
     if (w->moment.h && !needs_only_means(c.choice)) {
         MSC_TRY_OUT(round_by(w, flags, c.choice->rounding != MSC_ROUNDING_NEAREST, of_weight));
@@ -215,24 +236,85 @@ out:
     return status;
 }
 
+// Finds what of the choice, fitted to the other rows, has the least error on the rows held back.
+static enum msc_status judge_choice(enum msc_fallback *best, struct rounded_weight *w,
+                                    int32_t choice, const struct msc_quant *now,
+                                    struct msc_arena *of_weight) {
+    struct msc_choice before = {.bits = 0};
+    if (w->moment.n_held < LEAST_JUDGES) {
+        *best = MSC_FALLBACK_ALL;
+        return MSC_OK;
+    }
+    double least = INFINITY, error;
+    for (enum msc_fallback f = *best; f < MSC_N_FALLBACKS; f++) {
+        const struct msc_choice by = choice_for(w, choice, f);
+        struct msc_quant found;
+        if (is_same_choice(&by, &before)) {
+            continue;
+        }
+        MSC_TRY(round_as(&found, w->fitted, choice, f, now, of_weight));
+        enum msc_status status =
+            msc_held_back_error(&error, &w->rows, &w->moment, &found, w->n_threads);
+        msc_quant_finish(&found);
+        MSC_TRY(status);
+        *best = error < least ? f : *best;
+        least = error < least ? error : least;
+        before = by;
+    }
+    return MSC_OK;
+}
+
+// Rounds by all rows. Without products, only means can be used.
+static enum msc_status round_choice(struct msc_quant *out, enum msc_fallback *fallback,
+                                    struct rounded_weight *w, int32_t choice,
+                                    const struct msc_quant *now, struct msc_arena *of_weight) {
+    enum msc_fallback most = w->moment.h ? MSC_FALLBACK_NONE : MSC_FALLBACK_SHIFT, best = most;
+    if (w->fitted) {
+        MSC_TRY(judge_choice(&best, w, choice, now, of_weight));
+    }
+    *fallback = best == most ? MSC_FALLBACK_NONE : best;
+    return round_as(out, w, choice, best, now, of_weight);
+}
+
 // ---- One weight -------------------------------------------------------------------------------
+
+// Sets up `fitted`, in the arena, if rows are held back. MSC_E_NOMEM.
+static enum msc_status fitted_init(struct rounded_weight *w, struct msc_arena *arena) {
+    struct msc_moment moment;
+    MSC_TRY(msc_moment_without_held(&moment, &w->moment));
+    if (!moment.means) {
+        return MSC_OK;
+    }
+    w->fitted = msc_arena_alloc(arena, sizeof(*w->fitted));
+    if (!w->fitted) {
+        msc_moment_finish(&moment);
+        return MSC_FAIL(MSC_E_NOMEM, "out of memory");
+    }
+    *w->fitted = (struct rounded_weight){
+        .q = w->q, .site = w->site, .moment = moment, .rows = w->rows, .n_threads = w->n_threads};
+    w->has_few = w->fitted->has_few = true;
+    return MSC_OK;
+}
 
 static enum msc_status round_choices(struct rounded_weight *w, struct msc_quantizer *q,
                                      struct msc_arena *arena) {
     for (size_t i = 0; i < q->n_choices; i++) {
         if (needs_moments(q, i)) {
             struct msc_quant found = {0};
+            enum msc_fallback fallback;
             // The quantisation before rounding.
             const struct msc_quant *now = msc_quantizer_quant(q, w->site, (int32_t)i);
             if (!now) {
                 continue; // the weight does not take the choice
             }
-            enum msc_status status = round_choice(&found, w, (int32_t)i, now, arena);
+            enum msc_status status = round_choice(&found, &fallback, w, (int32_t)i, now, arena);
             if (status == MSC_OK) {
                 status = msc_quantizer__set(q, w->site, (int32_t)i, &found);
             }
             msc_quant_finish(&found);
             MSC_TRY(status);
+            *msc_quantizer__held(q, w->site, i) = (struct msc_quantizer_held){
+                .n_held = w->fitted ? (int32_t)w->moment.n_held : 0, .fallback = fallback};
         }
     }
     return MSC_OK;
@@ -241,6 +323,10 @@ static enum msc_status round_choices(struct rounded_weight *w, struct msc_quanti
 static void rounded_weight_finish(struct rounded_weight *w) {
     for (int i = 0; i < N_BY; i++) {
         msc_gptq_orders_destroy(w->by[i].orders, w->rows.n_orders);
+    }
+    if (w->fitted) {
+        rounded_weight_finish(w->fitted);
+        msc_moment_finish(&w->fitted->moment);
     }
 }
 
@@ -251,6 +337,7 @@ static enum msc_status round_weight(struct msc_quantizer *q, int32_t site,
     struct msc_arena arena = {0};
     enum msc_status status = msc_weight_rows_init(&w.rows, msc_graph_tensor(q->graph, slot->tensor),
                                                   slot, moment, &arena);
+    status = status == MSC_OK ? fitted_init(&w, &arena) : status;
     status = status == MSC_OK ? round_choices(&w, q, &arena) : status;
     rounded_weight_finish(&w);
     msc_arena_finish(&arena);
@@ -269,8 +356,10 @@ static enum msc_status round_elements(struct msc_quant *out, const struct msc_qu
     struct msc_arena arena = {0};
     weight.data = (struct msc_array *)of->elements;
     enum msc_status status = msc_weight_rows_init(&w.rows, &weight, slot, of->moment, &arena);
+    enum msc_fallback fallback;
+    status = status == MSC_OK ? fitted_init(&w, &arena) : status;
     if (status == MSC_OK) {
-        status = round_choice(out, &w, choice, now, &arena);
+        status = round_choice(out, &fallback, &w, choice, now, &arena);
     }
     rounded_weight_finish(&w);
     msc_arena_finish(&arena);
@@ -418,6 +507,8 @@ static enum msc_status measure_moments(struct rounding *r) {
     o.n_rows = r->only_means           ? ROWS_FOR_MEANS
                : r->q->moment_rows > 0 ? r->q->moment_rows
                                        : o.n_rows;
+    o.held_back = HELD_BACK;
+    o.held_below = FEW_ROWS;
     o.memory_bytes = r->options->memory_bytes > 0 ? r->options->memory_bytes : o.memory_bytes;
     o.progress = tell_measured;
     o.payload = r;
@@ -438,7 +529,9 @@ static enum msc_status round_next(struct rounding *r, size_t end) {
     struct msc_moment *sum = &r->moments[first];
     bool has_all = sum->means != NULL;
     for (size_t i = first + 1; i < end; i++) {
-        has_all = has_all && msc_moment_add(sum, &r->moments[i]);
+        if (has_all) {
+            MSC_TRY(msc_moment_add(&has_all, sum, &r->moments[i]));
+        }
     }
     // If any use has no moment, the weight keeps the observer's result.
     if (has_all) {

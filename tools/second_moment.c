@@ -18,6 +18,9 @@ enum { TRIAL, FLOAT_TRIAL };
 // Windows of a convolution that are copied together, channel by channel.
 enum { WINDOWS = 16 };
 
+// Rows that are held back at least, of twice as many or more.
+enum { LEAST_HELD = 8 };
+
 // One use of a weight while rows are gathered. Rows are added in the order of places (batches, or
 // chunks of sequences), so rows of later places wait.
 struct use {
@@ -29,6 +32,10 @@ struct use {
     bool is_adding;     // a thread is adding to the sums
     bool only_means;
     struct msc_moment_sums sums;
+    // Rows from first_held on, counted over all places, are held back.
+    double n_all; // rows that could be sampled
+    int64_t n_seen, first_held, n_held, n_to_hold;
+    float *held; // [n_groups, n_to_hold, n_columns], of which n_held rows are filled
 };
 
 struct gathering {
@@ -118,6 +125,7 @@ static enum msc_status count_rows(struct gathering *g, struct use *u) {
         u->count[p] = d.batch * positions_of(&d);
         total += (double)u->count[p];
     }
+    u->n_all = total;
     double share = fmin(1, most_rows(g, u) / fmax(1, total));
     for (size_t p = 0; p < g->n_places; p++) {
         int64_t n = (int64_t)((double)u->count[p] * share);
@@ -269,6 +277,34 @@ static int64_t clear_rows(const struct use *u, float *const sides[2], int64_t co
     return n_cleared;
 }
 
+// Copies the finite ones of the rows that are held back. rows [n_groups, count, n_columns]
+static void hold_back(struct use *u, const float rows[], int64_t count) {
+    int64_t n = u->n_columns;
+    for (int64_t i = 0; i < count; i++, u->n_seen++) {
+        bool is_held = u->n_to_hold > 0 && u->n_seen >= u->first_held;
+        for (int64_t g = 0; is_held && g < u->n_groups; g++) {
+            is_held = is_row_finite(rows + (g * count + i) * n, n);
+        }
+        for (int64_t g = 0; is_held && g < u->n_groups; g++) {
+            memcpy(u->held + (g * u->n_to_hold + u->n_held) * n, rows + (g * count + i) * n,
+                   (size_t)n * sizeof(rows[0]));
+        }
+        u->n_held += is_held;
+    }
+}
+
+// Gives the rows held back to the moment.
+static void give_held(struct msc_moment *m, struct use *u) {
+    size_t n_of_group = (size_t)(u->n_held * u->n_columns);
+    for (int64_t g = 1; n_of_group > 0 && g < u->n_groups; g++) {
+        memmove(u->held + (size_t)g * n_of_group, u->held + g * u->n_to_hold * u->n_columns,
+                n_of_group * sizeof(u->held[0]));
+    }
+    m->held = u->n_held > 0 ? u->held : NULL;
+    m->n_held = u->n_held;
+    u->held = u->n_held > 0 ? NULL : u->held;
+}
+
 // Hands in the rows of a place and a trial (takes ownership), then adds all rows whose turn it is.
 // Rows that arrive twice because a trial was retried are dropped.
 static void hand_in(struct gathering *g, struct use *u, size_t trial, size_t place, float *rows) {
@@ -286,6 +322,7 @@ static void hand_in(struct gathering *g, struct use *u, size_t trial, size_t pla
         }
         u->is_adding = true;
         pthread_mutex_unlock(&g->lock);
+        hold_back(u, sides[TRIAL], u->count[u->turn]);
         int64_t n_cleared = clear_rows(u, sides, u->count[u->turn]);
         msc_moment_sums_add(&u->sums, sides[TRIAL], sides[FLOAT_TRIAL], u->count[u->turn]);
         u->sums.n_rows -= n_cleared;
@@ -346,13 +383,20 @@ static int64_t block_of(const struct gathering *g, const struct use *u) {
     return (u->n_columns + n_blocks - 1) / n_blocks;
 }
 
-static bool has_only_means(const struct gathering *g, const struct use *u) {
+// Decides how many rows are held back, and whether there are products.
+static void use_rows(struct use *u, const struct gathering *g) {
+    const struct msc_moment_options *o = g->options;
     int64_t n_rows = 0;
     for (size_t p = 0; p < g->n_places; p++) {
         n_rows += u->count[p];
     }
-    return g->options->only_means ||
-           (double)n_rows < g->options->least_rows * (double)block_of(g, u);
+    double n_columns = (double)block_of(g, u);
+    u->only_means = o->only_means || (double)n_rows < o->least_rows * n_columns;
+    if (o->held_back > 0 && u->n_all < o->held_below * n_columns) {
+        double least = fmin(LEAST_HELD, (double)n_rows / 2);
+        u->n_to_hold = (int64_t)ceil(fmax((double)n_rows * o->held_back, least));
+        u->first_held = n_rows - u->n_to_hold;
+    }
 }
 
 // Bytes that a use needs: its sums, and the rows that wait. At most one place per thread waits, so
@@ -367,6 +411,7 @@ static uint64_t bytes_of(const struct gathering *g, const struct use *u) {
     uint64_t of_sums = u->only_means ? (uint64_t)(u->n_groups * u->n_columns) * sizeof(double)
                                      : msc_moment_sums_bytes(u->n_groups, u->n_columns,
                                                              block_of(g, u), n_trials(g) > 1);
+    of_sums += (uint64_t)(u->n_groups * u->n_to_hold * u->n_columns) * sizeof(float);
     return of_sums + n_waiting * n_elements * sizeof(float);
 }
 
@@ -396,7 +441,7 @@ static enum msc_status plan_gathering(struct gathering *g, const int32_t slots[]
         if (u->input_slot == MSC_NO_ID) {
             continue; // the joint is not a convolution or linear layer
         }
-        u->only_means = has_only_means(g, u);
+        use_rows(u, g);
         n_bytes += bytes_of(g, u);
         if (g->n_uses > 0 && n_bytes > g->options->memory_bytes) {
             break;
@@ -413,6 +458,8 @@ static enum msc_status use_begin(struct use *u, struct gathering *g) {
     for (size_t p = 0; p < g->n_places; p++) {
         g->n_all += u->count[p] > 0;
     }
+    u->held = msc_alloc((size_t)(u->n_groups * u->n_to_hold * u->n_columns) * sizeof(float) + 1);
+    MSC_TRY(MSC_ALLOCATED(u->held));
     return u->only_means ? msc_moment_sums_init_means(&u->sums, u->n_groups, u->n_columns)
                          : msc_moment_sums_init(&u->sums, u->n_groups, u->n_columns, block_of(g, u),
                                                 n_trials(g) > 1);
@@ -426,6 +473,8 @@ static void use_finish(struct use *u, size_t n_places) {
         msc_free(u->waiting[t]);
         u->waiting[t] = NULL;
     }
+    msc_free(u->held);
+    u->held = NULL;
     msc_moment_sums_finish(&u->sums);
 }
 
@@ -471,6 +520,7 @@ enum msc_status msc_moments_measure(struct msc_moment moments[], size_t *n_done,
     for (size_t i = 0; i < g.n_uses; i++) {
         if (g.uses[i].sums.n_rows > 0) {
             MSC_TRY_OUT(msc_moment_sums_end(&moments[i], &g.uses[i].sums));
+            give_held(&moments[i], &g.uses[i]);
         }
         use_finish(&g.uses[i], g.n_places);
     }

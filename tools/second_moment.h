@@ -36,6 +36,10 @@ struct msc_moment {
     // msc_moment_n_products
     float *h;
     double *means; // [n_groups, n_columns] means of the columns
+    // Rows held back [n_groups, n_held, n_columns], the last of the sampled rows; NULL: none. They
+    // are part of h and means; msc_moment_without_held has the moment of the others.
+    float *held;
+    int64_t n_held;
     // Under a plan, else NULL: F' X / n of the float model's rows F.
     float *cross;        // [n_groups, n_columns, n_columns], by columns of F, then of X
     double *float_means; // [n_groups, n_columns] means of F
@@ -56,6 +60,10 @@ struct msc_moment_options {
     // For the float model: a use with fewer rows per column of a block gets only means.
     double least_rows;
     bool only_means; // for the float model: moments get only `means`, and h is NULL
+    // For the float model: a use holds back this share of its rows if the samples have fewer rows
+    // per column of a block than `held_below`, sampled or not; but at least 8 rows, and half of
+    // fewer than 16. 0: none.
+    double held_back, held_below;
     // The plan: edits [n_slots] of the evaluator; edits of inputs must be quantisations. NULL:
     // the float model.
     const struct msc_edit *const *edits;
@@ -77,9 +85,9 @@ enum msc_status msc_moments_measure(struct msc_moment moments[], size_t *n_done,
 // The number of products of a group with n_columns in blocks, and the number of blocks.
 int64_t msc_moment_n_products(int64_t n_columns, int64_t block_columns);
 int64_t msc_moment_n_blocks(int64_t n_columns, int64_t block_columns);
-// Combines the moments of two uses of one weight, weighted by their rows. False, without effect,
-// if their groups or columns differ or one has no moments.
-bool msc_moment_add(struct msc_moment *sum, const struct msc_moment *m);
+// Combines the moments of two uses of one weight, weighted by their rows. *is_added is false,
+// without effect, if their groups or columns differ or one has no moments. MSC_E_NOMEM.
+enum msc_status msc_moment_add(bool *is_added, struct msc_moment *sum, const struct msc_moment *m);
 // Centres products of columns, in the blocks of the moment, around the means a and b, which
 // leaves the part that no bias can correct.
 void msc_moment_centre(float out[], const float products[], const double a[], const double b[],
@@ -91,6 +99,9 @@ void msc_moment_centre(float out[], const float products[], const double a[], co
 // approach to large-scale covariance matrix estimation", SAGMB 4(1), 2005). With few rows for many
 // columns, most of the other products are noise of the sample, to which rounding would fit.
 void msc_moment_shrink(float products[], const struct msc_moment *m);
+// The moment of the rows that are not held back, in one part. *out is owned by the caller
+// (msc_moment_finish); it is all zero if no rows are held back, or all. MSC_E_NOMEM.
+enum msc_status msc_moment_without_held(struct msc_moment *out, const struct msc_moment *m);
 void msc_moment_finish(struct msc_moment *m); // accepts zeros
 
 #endif

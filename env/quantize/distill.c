@@ -176,8 +176,9 @@ static enum msc_status measure_moment(struct msc_moment *out, const struct disti
         if (i == 0) {
             *out = m;
         } else {
-            has_all = msc_moment_add(out, &m);
+            enum msc_status status = msc_moment_add(&has_all, out, &m);
             msc_moment_finish(&m);
+            MSC_TRY(status);
         }
     }
     if (!has_all) {

@@ -54,7 +54,7 @@ struct msc_quantize {
 #define MSC_QUANTIZE_PARAMS(base) \
     {.name = "target", \
      .help = "runtime that the model is for, which decides what is computed in integers: " \
-             "onnxruntime, onnxruntime_avx2, openvino, tensorrt, tflite, or " \
+             "onnxruntime, onnxruntime_avx2, onnxruntime_nbits, openvino, tensorrt, tflite, or " \
              "generic", \
      .offset = MSC_QUANTIZE_FIELD(base, target), \
      .type = MSC_PARAM_TEXT, \

@@ -7,6 +7,7 @@
 #include "env/quantize/internal.h"
 #include "env/quantize/latency.h"
 #include "env/whole.h"
+#include "graph/block_weights.h"
 #include "graph/cost.h"
 #include "graph/onnx/onnx.h"
 #include "graph/packing.h"
@@ -17,16 +18,23 @@
 
 // ---- size_bytes: packed integers, scales, zero points, and float weights ----------------------
 
-static double quant_size(const struct msc_quantize_inputs *in, int64_t elements,
+// Bytes of a weight in the target's file.
+static double quant_size(const struct msc_quantize_inputs *in, int32_t weight,
                          const struct msc_quant *quant) {
-    return msc_packed_weight_bytes(msc_quantizer_sites(in->quantizer)->scheme.target, elements,
+    const struct msc_target *target = msc_quantizer_sites(in->quantizer)->scheme.target;
+    const struct msc_graph *g = in->host->graph;
+    struct msc_block_weight block;
+    if (msc_block_weight_describe(&block, g, weight, quant, target)) {
+        return (double)msc_block_weight_bytes(&block);
+    }
+    return msc_packed_weight_bytes(target, msc_tensor_n_elements(msc_graph_tensor(g, weight)),
                                    quant);
 }
 
 static enum msc_status add_weight_size(struct msc_metric_cost *out,
                                        const struct msc_quantize_inputs *in,
-                                       const struct msc_quantize_space *s, int32_t site, int64_t n,
-                                       double float_bytes) {
+                                       const struct msc_quantize_space *s, int32_t site,
+                                       int32_t weight, double float_bytes) {
     uint32_t task = (uint32_t)s->task_of_site[site];
     uint32_t n_choices = s->space.tasks[task].n_choices;
     double *bytes = msc_arena_array(out->arena, n_choices, sizeof(bytes[0]));
@@ -34,7 +42,7 @@ static enum msc_status add_weight_size(struct msc_metric_cost *out,
     for (uint32_t c = 0; c < n_choices; c++) {
         int32_t choice = (int32_t)s->choices_of_task[task][c];
         const struct msc_quant *quant = msc_quantizer_quant(in->quantizer, site, choice);
-        bytes[c] = quant ? quant_size(in, n, quant) : float_bytes;
+        bytes[c] = quant ? quant_size(in, weight, quant) : float_bytes;
     }
     const double *by_choice = bytes;
     return msc_metric_add_term(out, 1, 1, &task, &by_choice);
@@ -56,24 +64,36 @@ static enum msc_status add_site_sizes(struct msc_metric_cost *out,
         counted[tensor] = true;
         out->reference += float_bytes;
         if (s->task_of_site[site] != MSC_NO_ID) {
-            MSC_TRY(add_weight_size(out, in, s, site, n, float_bytes));
+            MSC_TRY(add_weight_size(out, in, s, site, tensor, float_bytes));
         } else {
             const struct msc_quant *quant = msc_edit_quant(in->fixed[slot]);
-            out->constant += quant ? quant_size(in, n, quant) : float_bytes;
+            out->constant += quant ? quant_size(in, tensor, quant) : float_bytes;
         }
     }
     return MSC_OK;
 }
 
-// Bytes of the scales of rounded biases, one for each output channel.
-static double bias_steps_size(const struct msc_quantize_inputs *in) {
+// True if no plan quantises this operand of the joint.
+static bool stays_float(const struct msc_quantize_inputs *in, const struct msc_quantize_space *s,
+                        int32_t joint, int32_t operand) {
+    const struct msc_sites *sites = msc_quantizer_sites(in->quantizer);
+    int32_t slot = msc_sites_find_slot(sites, joint, operand);
+    return slot == MSC_NO_ID ||
+           (msc_quantize_task_of_slot(s, slot) == MSC_NO_ID && !msc_edit_quant(in->fixed[slot]));
+}
+
+// Bytes of the scales of rounded biases, one for each output channel. A bias is not rounded if the
+// joint's input or weight stays float.
+static double bias_steps_size(const struct msc_quantize_inputs *in,
+                              const struct msc_quantize_space *s) {
     const struct msc_sites *sites = msc_quantizer_sites(in->quantizer);
     const struct msc_graph *g = in->host->graph;
     double n_bytes = 0;
     bool rounds = sites->scheme.target && sites->scheme.target->rounds_biases;
     for (int32_t i = sites->n_site_slots; rounds && i < sites->n_slots; i++) {
         const struct msc_joint *j = msc_graph_joint(g, sites->slots[i].joint);
-        if (msc_target_is_integer(msc_target_role(sites->scheme.target, g, j))) {
+        bool is_rounded = !stays_float(in, s, j->id, 0) && !stays_float(in, s, j->id, 1);
+        if (is_rounded && msc_target_is_integer(msc_target_role(sites->scheme.target, g, j))) {
             n_bytes +=
                 4.0 * (double)msc_tensor_n_elements(msc_graph_tensor(g, sites->slots[i].tensor));
         }
@@ -89,7 +109,7 @@ static enum msc_status cost_size(struct msc_metric_cost *out, const void *of) {
     bool *counted = msc_arena_array(out->arena, (size_t)msc_graph_n_tensors(g) + 1, sizeof(bool));
     MSC_TRY(MSC_ALLOCATED(counted));
     MSC_TRY(add_site_sizes(out, c->in, c->s, counted));
-    out->constant += bias_steps_size(c->in);
+    out->constant += bias_steps_size(c->in, c->s);
     for (int32_t i = 0; i < msc_graph_n_tensors(g); i++) {
         const struct msc_tensor *t = msc_graph_tensor(g, i);
         if (t->data && !counted[i] && msc_tensor_is_stored(t)) {

@@ -233,6 +233,40 @@ static void tell_left(const struct msc_quantize *z, const struct msc_log *log) {
     msc_str_finish(&names);
 }
 
+// Tells of choices that were judged on held-back inputs, because samples are few.
+static void tell_held(const struct msc_quantize *z, const struct msc_log *log) {
+    static const char *const whats[MSC_N_FALLBACKS] = {
+        [MSC_FALLBACK_NEAREST] = "rounded to nearest",
+        [MSC_FALLBACK_SHIFT] = "rounded to nearest, usual scales",
+        [MSC_FALLBACK_ALL] = "rounded to nearest, usual scales, no correction"};
+    const struct msc_quantizer *q = z->quantizer;
+    const struct msc_sites *sites = msc_quantizer_sites(q);
+    struct msc_str names = {0};
+    int n_held = 0, n_simpler = 0;
+    for (int32_t i = 0; i < sites->n_sites; i++) {
+        int n_of_site = 0;
+        for (size_t c = 0; c < msc_quantizer_n_choices(q); c++) {
+            struct msc_quantizer_held held = msc_quantizer_held(q, i, (int32_t)c);
+            n_of_site += held.n_held > 0;
+            if (held.fallback != MSC_FALLBACK_NONE && n_simpler++ < MOST_NAMES) {
+                msc_str_printf(&names, "%s%s (%s: %s)", n_simpler > 1 ? ", " : "",
+                               sites->sites[i].name, msc_quantizer_choice(q, c)->label,
+                               whats[held.fallback]);
+            }
+        }
+        n_held += n_of_site > 0;
+    }
+    if (n_held > 0 && msc_str_status(&names) == MSC_OK) {
+        msc_log(log, MSC_LOG_INFO,
+                "few samples: choices of %d weights were judged on inputs that were held back; "
+                "simpler ones were better: %d%s%s%s%s",
+                n_held, n_simpler, n_simpler > 0 ? " (" : "",
+                n_simpler > 0 ? msc_str_text(&names) : "", n_simpler > MOST_NAMES ? ", …" : "",
+                n_simpler > 0 ? ")" : "");
+    }
+    msc_str_finish(&names);
+}
+
 enum msc_status msc_quantize__get_parameters(struct msc_env *env, struct msc_quantize *z) {
     const struct msc_env_host *host = msc_env_host(env);
     struct msc_array_list found = {0};
@@ -244,6 +278,9 @@ enum msc_status msc_quantize__get_parameters(struct msc_env *env, struct msc_qua
         MSC_TRY_OUT(compute_parameters(env, z));
     }
     tell_left(z, host->log);
+    if (z->is_new) {
+        tell_held(z, host->log);
+    }
     // The hash covers the parameters in the order of list_parameters, independently of other arrays
     // in the file.
     MSC_TRY_OUT(list_parameters(z, &own));

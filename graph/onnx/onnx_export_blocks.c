@@ -7,15 +7,13 @@
 // a matrix [I,O] with groups along I. ONNX Runtime makes a MatMulNBits only of this pattern and
 // orientation, and only for groups of 16, 32, 64, ... elements.
 #include "graph/onnx/onnx_export_form.h"
+
+#include "graph/block_weights.h"
 #include "graph/requantised.h"
 
 #include <string.h>
 
 enum { LEAST_GROUP = 16 };
-
-static bool is_input_axis(const struct msc_tensor *t, int32_t axis) {
-    return axis == (strcmp(t->layout, "IO") == 0 ? 0 : 1);
-}
 
 // True if the joint multiplies float activations by the weight under this edit.
 static bool multiplies_floats(const struct msc_onnx_export *e, const struct msc_joint *j,
@@ -49,7 +47,8 @@ bool msc_onnx__is_blocks(const struct msc_onnx_export *e, int32_t weight,
     bool fits = q != NULL && q->type == MSC_DTYPE_NONE && q->blocks == NULL && q->bits == 4 &&
                 q->group_axes == 1 && q->group_size >= LEAST_GROUP &&
                 (q->group_size & (q->group_size - 1)) == 0;
-    return fits && t->n_dims == 2 && is_input_axis(t, q->axis) && is_read_so(e, weight, edit);
+    return fits && t->n_dims == 2 && msc_block_weight_is_summed(t, q->axis) &&
+           is_read_so(e, weight, edit);
 }
 
 // The quantisation of a joint's weight if it is stored in blocks; else NULL.

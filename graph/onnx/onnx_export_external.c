@@ -8,8 +8,8 @@
 
 #include <string.h>
 
-// Adds a domain to the operator sets that the model imports.
-static enum msc_status add_domain(struct msc_onnx_export *e, const char *domain, int64_t version) {
+enum msc_status msc_onnx__add_domain(struct msc_onnx_export *e, const char *domain,
+                                     int64_t version) {
     for (size_t i = 0; i < e->n_domains; i++) {
         if (strcmp(e->domains[i]->domain, domain) == 0) {
             return e->domains[i]->version == version
@@ -43,7 +43,7 @@ static enum msc_status add_imports(struct msc_onnx_export *e, const char *list) 
                             domain);
         }
         domain[n_domain] = '\0';
-        MSC_TRY(add_domain(e, domain, version));
+        MSC_TRY(msc_onnx__add_domain(e, domain, version));
         list += n + (list[n] == ',');
     }
     return MSC_OK;
@@ -157,7 +157,7 @@ enum msc_status msc_onnx__write_external(struct msc_onnx_joint *j) {
     j->node->op_type = (char *)msc_joint_attr(j->joint, "op");
     if (domain != NULL && domain[0] != '\0') {
         j->node->domain = (char *)domain;
-        MSC_TRY(add_domain(j->e, domain,
+        MSC_TRY(msc_onnx__add_domain(j->e, domain,
                            msc_joint_attr_i64(j->joint, "version", &version) ? version : 1));
     }
     MSC_TRY(add_imports(j->e, imports == NULL ? "" : imports));

@@ -138,9 +138,19 @@ static enum msc_status form_product(bool *is_written, struct msc_onnx_joint *j) 
     return msc_onnx__add_node(&j->node, j->e, "Pow", j->joint->name, inputs, 2, &output, 1);
 }
 
+static enum msc_status form_linear(bool *is_written, struct msc_onnx_joint *j) {
+    MSC_TRY(msc_onnx__form_block_product(is_written, j));
+    return *is_written ? MSC_OK : msc_onnx__form_dynamic(is_written, j);
+}
+
+static enum msc_status form_take(bool *is_written, struct msc_onnx_joint *j) {
+    MSC_TRY(msc_onnx__form_block_table(is_written, j));
+    return *is_written ? MSC_OK : msc_onnx__form_take(is_written, j);
+}
+
 static const form_fn forms[MSC_OP_COUNT] = {
-    [MSC_OP_LINEAR] = msc_onnx__form_dynamic,
-    [MSC_OP_LINEAR_BIAS] = msc_onnx__form_dynamic,
+    [MSC_OP_LINEAR] = form_linear,
+    [MSC_OP_LINEAR_BIAS] = form_linear,
     [MSC_OP_ADD] = form_number,
     [MSC_OP_MULTIPLY] = form_product,
     [MSC_OP_SUBTRACT] = form_limit,
@@ -152,7 +162,7 @@ static const form_fn forms[MSC_OP_COUNT] = {
     [MSC_OP_HARD_SIGMOID] = msc_onnx__form_hard_sigmoid,
     [MSC_OP_HARD_SWISH] = msc_onnx__form_hard_swish,
     [MSC_OP_SHAPE_OF] = form_shape,
-    [MSC_OP_TAKE] = msc_onnx__form_take,
+    [MSC_OP_TAKE] = form_take,
     [MSC_OP_AVG_POOL2D] = msc_onnx__form_pool,
     [MSC_OP_BATCH_NORM] = msc_onnx__form_batch_norm,
     [MSC_OP_MEAN] = msc_onnx__form_mean,
@@ -193,7 +203,7 @@ enum msc_status msc_onnx__find_unread(struct msc_onnx_export *e) {
 // nothing: it drops a joint of a tail, replaces a Relu or reads a shape.
 static form_fn find_form(const struct msc_onnx_joint *j) {
     form_fn form = forms[j->joint->op];
-    form = msc_onnx__has_forms(j->e) || form == msc_onnx__form_dynamic ? form : NULL;
+    form = msc_onnx__has_forms(j->e) || form == form_linear ? form : NULL;
     bool is_any_type = form == form_limit || form == form_relu || form == form_shape;
     return !msc_onnx__is_narrow(j->e) || is_any_type     ? form
            : form == form_number || form == form_product ? form_limit

@@ -19,6 +19,7 @@
 //                              with a saturated factor
 //     form_move.c              a channel shuffle as one Gather, padding of bytes, images resized in
 //                              the model's layout
+//     form_block.c             MatMulNBits and GatherBlockQuantized, for targets that have them
 //     form_dynamic.c           products of an activation that is quantised dynamically
 //     moved.c                  moves of integers, for targets that need no pairs around moves
 //     blocks.c                 4-bit weights in groups that multiply float activations
@@ -173,6 +174,8 @@ enum msc_status msc_onnx__scale_integers(const char **value, struct msc_onnx_exp
                                          const char *base, const struct msc_onnx_factors *factors);
 
 // Writers of forms. Each leaves *is_written false if its form does not apply.
+enum msc_status msc_onnx__form_block_product(bool *is_written, struct msc_onnx_joint *j);
+enum msc_status msc_onnx__form_block_table(bool *is_written, struct msc_onnx_joint *j);
 enum msc_status msc_onnx__form_dynamic(bool *is_written, struct msc_onnx_joint *j);
 enum msc_status msc_onnx__form_take(bool *is_written, struct msc_onnx_joint *j);
 enum msc_status msc_onnx__form_hard_sigmoid(bool *is_written, struct msc_onnx_joint *j);

@@ -133,6 +133,9 @@ Onnx__GraphProto *msc_onnx__function_body(const struct msc_onnx_export *e, size_
 enum msc_status msc_onnx__put_functions(Onnx__ModelProto *model, struct msc_onnx_export *e,
                                         Onnx__OperatorSetIdProto **opset);
 
+// Adds a domain to the operator sets that the model imports (graph/onnx/onnx_export_external.c).
+enum msc_status msc_onnx__add_domain(struct msc_onnx_export *e, const char *domain,
+                                     int64_t version);
 // Writer of graph/onnx/onnx_export_external.c.
 enum msc_status msc_onnx__write_external(struct msc_onnx_joint *j);
 // Makes the names of values in the graphs of external joints' attributes unavailable for others.

@@ -345,7 +345,8 @@ def grouped():
 # ---- Weights in blocks --------------------------------------------------------------------------
 
 def blocks():
-    for bits, k, n, size in ((4, 64, 8, 32), (4, 40, 7, 16), (4, 100, 5, 32), (8, 70, 6, 32), (2, 64, 6, 16)):
+    for bits, k, n, size in ((4, 64, 8, 32), (4, 40, 7, 16), (4, 100, 5, 32), (8, 70, 6, 32), (2, 64, 6, 16),
+                             (4, 257, 5, 64), (4, 83, 6, 128), (8, 301, 5, 256), (2, 129, 6, 128)):
         n_blocks = -(-k // size)
         packed, scales = u8(n, n_blocks, size * bits // 8), f(n * n_blocks, scale=0.1)
         attributes = {"K": k, "N": n, "bits": bits, "block_size": size}
@@ -467,8 +468,23 @@ def check_refused(checks):
                       op in text, text)
 
 
+def check_order_refused(checks):
+    """Codes whose columns are in another order."""
+    weights = {"B": u8(4, 2, 8), "S": f(8), "G": numpy.arange(32, dtype=numpy.int32) // 16}
+    graph = helper.make_graph(
+        [node("MatMulNBits", ["x", "B", "S", "", "G"], ["y"], domain=DOMAIN, name="the_node", K=32, N=4, bits=4,
+              block_size=16)], "refused", [helper.make_tensor_value_info("x", 1, [2, 32])],
+        [helper.make_tensor_value_info("y", 1, None)], [numpy_helper.from_array(v, k) for k, v in weights.items()])
+    onnx.save(helper.make_model(graph, opset_imports=[
+        helper.make_opsetid("", 17), helper.make_opsetid(DOMAIN, 1)]), "refused.onnx")
+    code, text = checks.mscgym("graph", "refused.onnx")
+    checks.expect("g_idx is refused", code == 1 and text.count("\n") == 1 and "the_node" in text and
+                  "quantise without it" in text, text)
+
+
 def main():
     checks = Checks(sys.argv[1])
+    check_order_refused(checks)
     for cases in (products, norms, attentions, grouped, blocks, integers):
         for case in cases():
             check_case(checks, case)

@@ -243,6 +243,25 @@ def check_nothing(mscgym, folder, rng):
         check(len(file.read().splitlines()) >= len(whole.splitlines()), "the search did not continue")
 
 
+def check_held_back(mscgym, folder, rng):
+    """The last samples, which are held back, have other ranges than the first: nothing is rescaled."""
+    path, spread = linear_network(folder, rng), 3.0 ** np.arange(-3, 3)
+    x = (np.abs(rng.normal(size=(32, 6))) * spread).astype(np.float32)
+    text = run(mscgym, "search", config(folder, path, x, {"equalize": True}), "--restart")
+    check("equalize finds" not in text, f"equal samples are not rescaled: {text}")
+    x[-4:, :3] *= 100  # channels that the factors of the first samples widen
+    text = run(mscgym, "search", config(folder, path, x, {"equalize": True}), "--restart")
+    check("equalize finds 0 activations" in text, f"the samples held back do not count: {text}")
+
+
+def linear_network(folder, rng):
+    """linear layer that keeps channels apart -> relu -> linear layer."""
+    weights = {"a": np.eye(6), "b": rng.normal(size=(6, 4))}
+    nodes = [helper.make_node("MatMul", ["x", "a"], ["1"]), helper.make_node("Relu", ["1"], ["2"]),
+             helper.make_node("MatMul", ["2", "b"], ["y"])]
+    return save(folder, nodes, weights, [6], ["y"])
+
+
 def main():
     mscgym = os.path.abspath(sys.argv[1])
     rng = np.random.default_rng(0)
@@ -258,6 +277,8 @@ def main():
         check_errors(mscgym, folder, rng)
     with tempfile.TemporaryDirectory() as folder:
         check_nothing(mscgym, folder, rng)
+    with tempfile.TemporaryDirectory() as folder:
+        check_held_back(mscgym, folder, rng)
 
 
 if __name__ == "__main__":
