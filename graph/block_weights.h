@@ -3,7 +3,8 @@
 // `has_block_operators` (graph/target.h) store such weights, and searches count their bytes.
 //
 // A row has the codes of an output of a product, or of an entry of a table. If a product reads the
-// weight, the last block of a row is filled up with codes. Codes are unsigned. Without stored zero points, all zero points are 2^(bits - 1).
+// weight, the last block of a row is filled up with codes. Codes are unsigned. Without stored zero
+// points, all zero points are 2^(bits - 1).
 #ifndef MSC_GRAPH_BLOCK_WEIGHTS_H
 #define MSC_GRAPH_BLOCK_WEIGHTS_H
 

@@ -1,5 +1,7 @@
 #include "graph/packing.h"
 
+#include "graph/block_weights.h"
+
 #include <math.h>
 #include <stdbool.h>
 
@@ -40,9 +42,14 @@ int64_t msc_packed_bytes(int64_t n, int32_t bits) {
 // Zero points have the integers' type. Weights in groups are converted to floats when they are
 // loaded; their zero points, if any, take 4 bytes. Without a target, zero points take 4 bytes if
 // any of them may differ from 0.
-double msc_packed_weight_bytes(const struct msc_target *target, int64_t n,
-                               const struct msc_quant *quant) {
+double msc_packed_weight_bytes(const struct msc_graph *g, int32_t weight,
+                               const struct msc_quant *quant, const struct msc_target *target) {
+    int64_t n = msc_tensor_n_elements(msc_graph_tensor(g, weight));
     bool is_symmetric = quant->low < 0;
+    struct msc_block_weight block;
+    if (msc_block_weight_describe(&block, g, weight, quant, target)) {
+        return (double)msc_block_weight_bytes(&block);
+    }
     if (quant->type != MSC_DTYPE_NONE) {
         return (double)n * (double)msc_dtype_bytes(quant->type);
     }

@@ -9,6 +9,7 @@
 #ifndef MSC_GRAPH_PACKING_H
 #define MSC_GRAPH_PACKING_H
 
+#include "graph/graph.h"
 #include "graph/quant.h"
 #include "graph/target.h"
 
@@ -19,9 +20,9 @@
 int32_t msc_packed_bits(int64_t n, int32_t bits);
 // Returns the number of bytes that all n integers of such a weight take in the file.
 int64_t msc_packed_bytes(int64_t n, int32_t bits);
-// Returns the number of bytes that a quantised weight of n elements takes, with its scales and zero
+// Returns the number of bytes that a quantised weight takes in the file, with its scales and zero
 // points. `target` NULL: packed integers, without the nodes that unpack them.
-double msc_packed_weight_bytes(const struct msc_target *target, int64_t n,
-                               const struct msc_quant *quant);
+double msc_packed_weight_bytes(const struct msc_graph *g, int32_t weight,
+                               const struct msc_quant *quant, const struct msc_target *target);
 
 #endif

@@ -111,7 +111,7 @@ static void add_bytes(double *bytes, double *float_bytes, struct layers *l, int3
         const struct msc_quant *q =
             msc_edit_quant(msc_layers__edit(&l->sides[1], l->slot_of_tensor[tensor]));
         if (!l->is_counted[tensor]) {
-            *bytes += q ? msc_packed_weight_bytes(target, n, q)
+            *bytes += q ? msc_packed_weight_bytes(g, tensor, q, target)
                         : (double)n * (double)msc_graph_own_bytes(g, tensor);
             *float_bytes += before == MSC_NO_ID
                                 ? 0.0

@@ -7,7 +7,6 @@
 #include "env/quantize/internal.h"
 #include "env/quantize/latency.h"
 #include "env/whole.h"
-#include "graph/block_weights.h"
 #include "graph/cost.h"
 #include "graph/onnx/onnx.h"
 #include "graph/packing.h"
@@ -18,23 +17,11 @@
 
 // ---- size_bytes: packed integers, scales, zero points, and float weights ----------------------
 
-// Bytes of a weight in the target's file.
-static double quant_size(const struct msc_quantize_inputs *in, int32_t weight,
-                         const struct msc_quant *quant) {
-    const struct msc_target *target = msc_quantizer_sites(in->quantizer)->scheme.target;
-    const struct msc_graph *g = in->host->graph;
-    struct msc_block_weight block;
-    if (msc_block_weight_describe(&block, g, weight, quant, target)) {
-        return (double)msc_block_weight_bytes(&block);
-    }
-    return msc_packed_weight_bytes(target, msc_tensor_n_elements(msc_graph_tensor(g, weight)),
-                                   quant);
-}
-
 static enum msc_status add_weight_size(struct msc_metric_cost *out,
                                        const struct msc_quantize_inputs *in,
                                        const struct msc_quantize_space *s, int32_t site,
                                        int32_t weight, double float_bytes) {
+    const struct msc_target *target = msc_quantizer_sites(in->quantizer)->scheme.target;
     uint32_t task = (uint32_t)s->task_of_site[site];
     uint32_t n_choices = s->space.tasks[task].n_choices;
     double *bytes = msc_arena_array(out->arena, n_choices, sizeof(bytes[0]));
@@ -42,7 +29,8 @@ static enum msc_status add_weight_size(struct msc_metric_cost *out,
     for (uint32_t c = 0; c < n_choices; c++) {
         int32_t choice = (int32_t)s->choices_of_task[task][c];
         const struct msc_quant *quant = msc_quantizer_quant(in->quantizer, site, choice);
-        bytes[c] = quant ? quant_size(in, weight, quant) : float_bytes;
+        bytes[c] =
+            quant ? msc_packed_weight_bytes(in->host->graph, weight, quant, target) : float_bytes;
     }
     const double *by_choice = bytes;
     return msc_metric_add_term(out, 1, 1, &task, &by_choice);
@@ -67,7 +55,9 @@ static enum msc_status add_site_sizes(struct msc_metric_cost *out,
             MSC_TRY(add_weight_size(out, in, s, site, tensor, float_bytes));
         } else {
             const struct msc_quant *quant = msc_edit_quant(in->fixed[slot]);
-            out->constant += quant ? quant_size(in, tensor, quant) : float_bytes;
+            out->constant += quant ? msc_packed_weight_bytes(in->host->graph, tensor, quant,
+                                                             sites->scheme.target)
+                                   : float_bytes;
         }
     }
     return MSC_OK;
