@@ -53,7 +53,8 @@ static const struct msc_cli_option options[] = {
     {.name = "batch",
      .argument = "N",
      .type = MSC_CLI_COUNT,
-     .help = "run N samples together, if the model takes any number (default: 1)",
+     .help =
+         "run N samples together, if the model takes any number (default: 1, or that of --table)",
      .offset = PLACE(batch)},
     {.name = "groups",
      .argument = "N",
@@ -86,7 +87,7 @@ static const struct msc_cli_option options[] = {
     {.name = "threads",
      .argument = "N",
      .type = MSC_CLI_COUNT,
-     .help = "use N threads in a run (default: one per processor)",
+     .help = "use N threads in a run (default: one per processor, or those of --table)",
      .offset = PLACE(common.threads)},
     {.name = "bind",
      .argument = "SYMBOL=N",
@@ -149,11 +150,36 @@ static enum msc_status check_replaced(const char *path) {
                               path);
 }
 
+// The plan of a table is measured as the table was, so that their latencies can be compared.
+static enum msc_status take_condition(int64_t given, int64_t of_table, const char *name,
+                                      const char *path) {
+    return given < 0 || given == of_table
+               ? MSC_OK
+               : MSC_FAIL(MSC_E_INVALID,
+                          "place: --%s is %" PRId64 ", but %s was measured with %" PRId64, name,
+                          given, path, of_table);
+}
+
+static enum msc_status load_table(struct msc_place_table **out, const struct place_values *v,
+                                  struct msc_place_options *o) {
+    if (v->backends.n > 0 || v->groups >= 0) {
+        return MSC_FAIL(MSC_E_INVALID, "place: --table names the backends and groups already; "
+                                       "leave out --backend and --groups");
+    }
+    MSC_TRY(msc_place_table_load(out, v->table));
+    MSC_TRY(take_condition(v->common.threads, (*out)->n_threads, "threads", v->table));
+    MSC_TRY(take_condition(v->batch, (*out)->batch, "batch", v->table));
+    o->n_threads = (int)(*out)->n_threads;
+    o->batch = (*out)->batch;
+    return MSC_OK;
+}
+
 static enum msc_status take_table(struct msc_cli_placed *r, const struct place_values *v,
-                                  const struct msc_graph *g, const struct msc_place_options *o,
+                                  const struct msc_graph *g, struct msc_place_options *o,
                                   struct msc_arena *arena) {
+    MSC_TRY(msc_split_check_folder(o->model, o->folder, MSC_PLACE_MOST_GROUPS));
     if (v->table) {
-        return msc_place_table_load(&r->table, v->table);
+        return load_table(&r->table, v, o);
     }
     const char *path = msc_path_join(arena, o->folder, TABLE_FILE);
     MSC_TRY(MSC_ALLOCATED(path));

@@ -17,12 +17,17 @@ static enum msc_status check_table(const struct msc_record *record, const struct
     char text[MSC_HASH_TEXT_BYTES];
     const cJSON *env = msc_json_get(msc_record_header(record), "env");
     const char *table = msc_json_text_of(env, "table");
-    return table && strcmp(table, msc_hash_format(text, msc_place_table_hash(p))) == 0
-               ? MSC_OK
-               : MSC_FAIL(MSC_E_INVALID,
-                          "%s: is not a search of this table; name the table that its env.file "
-                          "names",
-                          path);
+    const struct msc_space *space = msc_record_space(record);
+    bool fits = table && strcmp(table, msc_hash_format(text, msc_place_table_hash(p))) == 0 &&
+                space->n_tasks == p->n_groups;
+    for (size_t i = 0; fits && i < p->n_groups; i++) {
+        fits = space->tasks[i].n_choices == p->n_backends;
+    }
+    return fits ? MSC_OK
+                : MSC_FAIL(MSC_E_INVALID,
+                           "%s: is not a search of this table; name the table that its env.file "
+                           "names",
+                           path);
 }
 
 enum msc_status msc_cli_read_placed(uint32_t choices[], const struct msc_place_table *p,
@@ -45,7 +50,8 @@ enum msc_status msc_cli_read_placed(uint32_t choices[], const struct msc_place_t
 // ---- For people -------------------------------------------------------------------------------
 
 static void write_measured(struct msc_str *out, const struct msc_place_table *p) {
-    msc_str_printf(out, "%zu groups on %zu backends: ", p->n_groups, p->n_backends);
+    msc_str_printf(out, "%zu group%s on %zu backend%s: ", p->n_groups, p->n_groups == 1 ? "" : "s",
+                   p->n_backends, p->n_backends == 1 ? "" : "s");
     for (size_t i = 0; i < p->n_backends; i++) {
         msc_str_printf(out, "%s%s %s", i > 0 ? ", " : "", p->backends[i].name,
                        p->backends[i].version);
@@ -114,9 +120,9 @@ static void write_verdict(struct msc_str *out, const struct msc_cli_placed *r) {
     const char *fastest = c->wholes[c->fastest].backend;
     if (c->wins) {
         msc_str_printf(out,
-                       "the mix wins: it takes at most %.3f of the time of %s, the fastest backend "
+                       "the %s wins: it takes at most %.3f of the time of %s, the fastest backend "
                        "alone, and two equal copies differ by up to %.1f %%\n",
-                       c->ratio, fastest, 100.0 * c->spread);
+                       n_pieces > 1 ? "mix" : "plan", c->ratio, fastest, 100.0 * c->spread);
     } else if (n_pieces > 1) {
         msc_str_printf(
             out,

@@ -59,12 +59,13 @@ struct msc_place_check {
     struct msc_place_whole mix; // the pieces of the point
     double ratio;               // of the mix to the fastest whole, in the worst process
     double spread;              // the greatest of all spreads
-    bool wins;                  // the mix has several pieces and ratio < 1 - spread
+    // ratio < 1 - spread, and the mix is not just the fastest whole's backend.
+    bool wins;
     const uint32_t *best; // [n_groups] the point to deliver: the mix if it wins, else one backend
 };
 // Measures a point beside the whole network on each backend, all in turn, in each process.
 // If no backend runs the whole network, the pieces win, and `ratio` is NaN. MSC_E_STATE: a piece
-// fails. `out` must be zeroed.
+// of the point to deliver fails. `out` must be zeroed.
 enum msc_status msc_place_check(struct msc_place_check *out, const struct msc_graph *g,
                                 const struct msc_place_table *p, const uint32_t choices[],
                                 const struct msc_place_options *o);

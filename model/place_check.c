@@ -18,9 +18,10 @@ struct check {
     struct msc_runtime_piece *mix;     // [2, n_mix]
     struct msc_runtime_piece *singles; // [n_backends, 3]
     size_t n_mix;
-    double *us;      // [n_processes, n_chains] least over the rounds; NaN: not measured
-    double *ratios;  // [n_processes, n_backends] of the mix to each whole
-    double *spreads; // [n_processes, n_backends + 1]
+    const char **missing; // [n_chains] why a process could not run it; NULL: each could
+    double *us;           // [n_processes, n_chains] least over the rounds; NaN: not measured
+    double *ratios;       // [n_processes, n_backends] of the mix to each whole
+    double *spreads;      // [n_processes, n_backends + 1]
     const char **backends;
 };
 
@@ -109,14 +110,18 @@ static enum msc_status check_init(struct check *c, const uint32_t choices[]) {
     c->chains = msc_arena_array(arena, c->n_chains, sizeof c->chains[0]);
     c->singles = msc_arena_array(arena, 3 * k, sizeof c->singles[0]);
     c->us = msc_arena_array(arena, n * c->n_chains, sizeof c->us[0]);
+    c->missing = msc_arena_array(arena, c->n_chains, sizeof c->missing[0]);
     c->ratios = msc_arena_array(arena, n * k, sizeof c->ratios[0]);
     c->spreads = msc_arena_array(arena, n * (k + 1), sizeof c->spreads[0]);
     c->backends = msc_arena_array(arena, k, sizeof c->backends[0]);
     c->out->n_wholes = k;
     c->out->wholes = msc_arena_array(arena, k, sizeof c->out->wholes[0]);
     c->out->forms = msc_arena_array(arena, k, sizeof c->out->forms[0]);
-    MSC_TRY(MSC_ALLOCATED(c->chains && c->singles && c->us && c->ratios && c->spreads &&
-                          c->backends && c->out->wholes && c->out->forms));
+    MSC_TRY(MSC_ALLOCATED(c->chains && c->singles && c->us && c->missing && c->ratios &&
+                          c->spreads && c->backends && c->out->wholes && c->out->forms));
+    for (size_t i = 0; i < c->n_chains; i++) {
+        c->missing[i] = NULL;
+    }
     MSC_TRY(msc_scratch_make(&c->scratch, arena));
     for (size_t b = 0; b < k; b++) {
         c->backends[b] = msc_arena_strdup(arena, c->p->backends[b].name);
@@ -140,6 +145,10 @@ static void note_process(struct check *c, const struct msc_latency *l, size_t pr
     double *us = &c->us[process * c->n_chains];
     for (size_t i = 0; i < c->n_chains; i++) {
         us[i] = is_measured(c, i) ? msc_latency_least(l, i) : NAN;
+        if (isnan(us[i]) && !c->missing[i]) {
+            c->missing[i] = c->chains[i].missing ? c->chains[i].missing
+                                                 : "its outputs differ from those of the network";
+        }
     }
     for (size_t i = 0; i <= mix; i += 2) {
         c->spreads[process * (k + 1) + i / 2] = fabs(us[i + 1] / us[i] - 1.0);
@@ -179,17 +188,15 @@ static enum msc_status measure_process(struct check *c, size_t process) {
 
 static struct msc_place_whole sum_up(const struct check *c, size_t chain, const char *backend) {
     size_t k = c->p->n_backends;
+    bool has_copy = chain <= mix_chain(c); // which must run too, else the spread is unknown
     struct msc_place_whole whole = {.backend = backend,
-                                    .missing = c->chains[chain].missing,
+                                    .missing = c->missing[chain],
                                     .us = INFINITY,
                                     .error = c->chains[chain].error};
+    whole.missing = whole.missing || !has_copy ? whole.missing : c->missing[chain + 1];
     for (size_t i = 0; i < (size_t)c->o->n_processes; i++) {
-        double us = c->us[i * c->n_chains + chain];
-        if (isnan(us) && !whole.missing) {
-            whole.missing = "its outputs differ from those of the network";
-        }
-        whole.us = fmin(whole.us, us);
-        if (chain <= mix_chain(c)) {
+        whole.us = fmin(whole.us, c->us[i * c->n_chains + chain]);
+        if (has_copy) {
             whole.spread = fmax(whole.spread, c->spreads[i * (k + 1) + chain / 2]);
         }
     }
@@ -233,7 +240,15 @@ static enum msc_status judge(struct check *c, const uint32_t choices[]) {
     for (size_t i = 0; i < (size_t)c->o->n_processes; i++) {
         out->ratio = fmax(out->ratio, c->ratios[i * k + out->fastest]);
     }
-    out->wins = c->n_mix > 1 && out->ratio < 1.0 - out->spread;
+    // A plan of one piece may win too: its backend may refuse the network's file but not the piece.
+    bool is_other = c->n_mix > 1 || choices[0] != out->fastest;
+    out->wins = is_other && out->ratio < 1.0 - out->spread;
+    if (!out->wins && out->forms[out->fastest].missing) {
+        return MSC_FAIL(MSC_E_STATE,
+                        "placement: %s alone is the fastest, but it cannot run the network as one "
+                        "piece: %s; use the network's file, or leave this backend out",
+                        out->wholes[out->fastest].backend, out->forms[out->fastest].missing);
+    }
     return choose_best(c, choices);
 }
 

@@ -66,6 +66,12 @@ static enum msc_status choose_backends(struct measure *m) {
     m->backends = msc_arena_array(&m->arena, most, sizeof m->backends[0]);
     MSC_TRY(MSC_ALLOCATED(m->backends));
     for (size_t i = 0; i < m->o->n_backends; i++) {
+        for (size_t k = 0; k < i; k++) {
+            if (strcmp(m->o->backends[i], m->o->backends[k]) == 0) {
+                return MSC_FAIL(MSC_E_INVALID, "place: backend %s is named twice",
+                                m->o->backends[i]);
+            }
+        }
         m->backends[m->n_backends++] = m->o->backends[i];
     }
     for (size_t i = 0; i < host->n_found && m->o->n_backends == 0; i++) {

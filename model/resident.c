@@ -111,10 +111,10 @@ enum msc_status msc_resident_input(struct msc_resident_value *out, const struct 
         r->is_ready ? msc_dataset_batch(r->data, 0, (size_t)i) : in->given;
     *out = (struct msc_resident_value){.name = spec->name,
                                        .dtype = msc_dtype_name(spec->dtype),
-                                       .n_dims = spec->n_dims,
+                                       .n_dims = array ? msc_array_n_dims(array) : spec->n_dims,
                                        .data = in->data};
     memcpy(out->dims, array ? msc_array_dims(array) : spec->dims,
-           (size_t)spec->n_dims * sizeof out->dims[0]);
+           (size_t)out->n_dims * sizeof out->dims[0]);
     return MSC_OK;
 }
 

@@ -427,6 +427,15 @@ static enum msc_status check_files(const struct msc_pieces *p, int32_t n_pieces)
     return MSC_OK;
 }
 
+enum msc_status msc_split_check_folder(const char *model, const char *folder, int32_t most_pieces) {
+    const struct msc_split_options o = {.model = model, .folder = folder};
+    struct msc_pieces p = {0};
+    enum msc_status status = name_files(&p, &o);
+    status = status == MSC_OK ? check_files(&p, most_pieces) : status;
+    msc_arena_finish(&p.arena);
+    return status;
+}
+
 static enum msc_status split_graph(struct msc_pieces *p, const struct msc_graph *g,
                                    const struct msc_split_options *o) {
     size_t n = (size_t)msc_graph_n_joints(g) + 1;

@@ -1,11 +1,15 @@
 // The delivered plan layer by layer on a page: a table with bars, and histograms of the weights.
+#include "base/alloc.h"
 #include "report/page_internal.h"
 #include "report/units.h"
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+// Of larger networks, the table has only the layers with the longest bars.
+#define MOST_ROWS 200
 // Histograms beyond this number are folded.
 #define SHOWN_WEIGHTS 8
 // Size of a histogram's drawing, and the height of its ticks.
@@ -111,10 +115,52 @@ static void write_sum(struct msc_str *out, const cJSON *layers, const cJSON *lis
     msc_str_append(out, "</tr>\n");
 }
 
+// The longest bar of a layer, from 0 to 1.
+static double longest_bar(const cJSON *row, const double greatest[3]) {
+    static const char *const keys[] = {"error", "bytes", "us"};
+    double longest = 0.0;
+    for (int i = 0; i < 3; i++) {
+        double value = msc_page__number(row, keys[i]); // NaN: no bar
+        longest = greatest[i] > 0.0 ? fmax(longest, value / greatest[i]) : longest;
+    }
+    return longest;
+}
+
+static int by_length(const void *a, const void *b) {
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x < y) - (x > y);
+}
+
+// Writes at most MOST_ROWS layers, in the order of the network.
+static void write_rows(struct msc_str *out, const cJSON *list, const double greatest[3]) {
+    size_t n = (size_t)cJSON_GetArraySize(list), n_longer = 0, n_equal = 0, i = 0;
+    double *bars = msc_alloc_zero(n + 1, sizeof bars[0]), least = 0.0;
+    const cJSON *row = NULL;
+    if (!bars) {
+        out->failed = true;
+        return;
+    }
+    cJSON_ArrayForEach(row, list) {
+        bars[i++] = longest_bar(row, greatest);
+    }
+    qsort(bars, n, sizeof bars[0], by_length);
+    least = n > MOST_ROWS ? bars[MOST_ROWS - 1] : 0.0;
+    while (n_longer < n && bars[n_longer] > least) {
+        n_longer++;
+    }
+    msc_free(bars);
+    cJSON_ArrayForEach(row, list) {
+        double bar = longest_bar(row, greatest);
+        if (bar > least || n <= MOST_ROWS || (bar == least && n_longer + n_equal++ < MOST_ROWS)) {
+            write_row(out, row, greatest);
+        }
+    }
+}
+
 static void write_table(struct msc_str *out, const cJSON *layers) {
     static const char *const columns[] = {"layer",   "operator", "bits", "error after it",
                                           "weights", "time",     NULL};
-    const cJSON *list = msc_json_get(layers, "layers"), *row = NULL;
+    const cJSON *list = msc_json_get(layers, "layers");
     const double greatest[] = {greatest_of(list, "error"), greatest_of(list, "bytes"),
                                greatest_of(list, "us")};
     msc_str_printf(
@@ -126,11 +172,16 @@ static void write_table(struct msc_str *out, const cJSON *layers) {
         "by mscgym's own kernels; the sum includes ",
         msc_page__number(layers, "samples"), msc_page__number(layers, "runs"));
     msc_page__quantity(out, "latency_us", msc_page__number(layers, "other_us"));
-    msc_str_append(out, " between layers. After “of” stands the uncompressed model.</p>\n");
-    msc_page__table(out, "The plan, layer by layer", columns, "");
-    cJSON_ArrayForEach(row, list) {
-        write_row(out, row, greatest);
+    msc_str_append(out, " between layers. After “of” stands the uncompressed model.");
+    if (cJSON_GetArraySize(list) > MOST_ROWS) {
+        msc_str_printf(out,
+                       " Of the %d layers, the table has the %d with the longest bars, and the sum "
+                       "has all.",
+                       cJSON_GetArraySize(list), MOST_ROWS);
     }
+    msc_str_append(out, "</p>\n");
+    msc_page__table(out, "The plan, layer by layer", columns, "");
+    write_rows(out, list, greatest);
     write_sum(out, layers, list);
     msc_page__end_table(out);
 }

@@ -5,6 +5,7 @@
 #include "base/json.h"
 #include "base/str.h"
 
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -215,6 +216,15 @@ static enum msc_status read_cuts(struct msc_place_table *p, const cJSON *list, c
     return MSC_OK;
 }
 
+static enum msc_status read_count(int64_t *out, const cJSON *json, const char *key,
+                                  const char *path) {
+    MSC_TRY(msc_json_get_i64(out, json, key, path));
+    return *out >= 1 && *out <= INT_MAX
+               ? MSC_OK
+               : MSC_FAIL(MSC_E_FORMAT, "%s: %s is %lld, expected a whole number of 1 to %d", path,
+                          key, (long long)*out, INT_MAX);
+}
+
 static enum msc_status read_table(struct msc_place_table **out, const cJSON *json,
                                   const char *path) {
     const cJSON *backends, *groups, *runs, *cuts;
@@ -238,9 +248,9 @@ static enum msc_status read_table(struct msc_place_table **out, const cJSON *jso
     MSC_TRY(read_text(&p->model, json, "model", path, &p->arena));
     MSC_TRY(read_text(&p->model_hash, json, "hash", path, &p->arena));
     MSC_TRY(read_text(&p->processor, json, "processor", path, &p->arena));
-    MSC_TRY(msc_json_get_i64(&p->n_threads, json, "threads", path));
-    MSC_TRY(msc_json_get_i64(&p->n_rounds, json, "rounds", path));
-    MSC_TRY(msc_json_get_i64(&p->batch, json, "batch", path));
+    MSC_TRY(read_count(&p->n_threads, json, "threads", path));
+    MSC_TRY(read_count(&p->n_rounds, json, "rounds", path));
+    MSC_TRY(read_count(&p->batch, json, "batch", path));
     MSC_TRY(read_backends(p, backends, path));
     MSC_TRY(read_groups(p, groups, path));
     MSC_TRY(read_runs(p, runs, path));

@@ -49,13 +49,23 @@ class Pieces:
     def __init__(self, manifest: str | os.PathLike[str], threads: int = 1) -> None:
         self.path = os.fspath(manifest)
         with open(self.path, encoding="utf-8") as file:
-            data = json.load(file)
+            try:
+                data = json.load(file)
+            except ValueError as error:
+                raise Error(f"{self.path}: {error}") from error
         if not isinstance(data, dict) or data.get("schema") != SCHEMA or data.get("version") != 1:
             raise Error(f"{self.path}: is not a manifest of pieces, version 1")
-        self.inputs: list[str] = data["inputs"]
-        self.outputs: list[str] = data["outputs"]
         self._runtime = _runtime()
-        self._pieces = [(piece, self._open(piece, threads)) for piece in data["pieces"]]
+        try:
+            self.inputs: list[str] = data["inputs"]
+            self.outputs: list[str] = data["outputs"]
+            self._pieces = [(piece, self._open(piece, threads)) for piece in data["pieces"]]
+            known = {*self.inputs, *(value["name"] for piece in data["pieces"] for value in piece["outputs"])}
+            wanted = {*self.outputs, *(value["name"] for piece in data["pieces"] for value in piece["inputs"])}
+        except (AttributeError, KeyError, TypeError) as error:
+            raise Error(f"{self.path}: is no manifest of pieces: {type(error).__name__} {error}") from error
+        if not wanted <= known:
+            raise Error(f"{self.path}: no piece computes {min(wanted - known)}")
 
     def _open(self, piece: Mapping[str, Any], threads: int) -> Any:
         path = os.path.join(os.path.dirname(self.path), piece["model"])
@@ -68,7 +78,7 @@ class Pieces:
     def _guard(self, action: Any) -> Any:
         try:
             return action()
-        except (self._runtime.Refusal, RuntimeError) as error:
+        except Exception as error:  # each runtime has errors of its own
             raise Error(f"{self.path}: {error}") from error
 
     def run(self, inputs: Mapping[str, Any]) -> dict[str, numpy.ndarray]:

@@ -161,6 +161,9 @@ static void test_env_placement__mistakes_are_named(void **state) {
     assert_mistake("[10, 40]", "[10, -1]", "runs[0]: number 1 is not a duration");
     assert_mistake("[0, 2]", "[null, 2]", "cuts[0]: number 0 is not a duration");
     assert_mistake("\"cpu\"", "\"onnxruntime\"", "backends[1]: 'onnxruntime' is named before");
+    assert_mistake("\"threads\": 1", "\"threads\": 0", "t.json: threads is 0, expected");
+    assert_mistake("\"rounds\": 20", "\"rounds\": 3e9", "t.json: rounds is 3000000000, expected");
+    assert_mistake("\"batch\": 1", "\"batch\": -1", "t.json: batch is -1, expected");
     assert_mistake("\"conv2\"", "\"conv1\"", "groups[1]: 'conv1' is named before");
     assert_mistake("\"backends\": [", "\"backends\": [], \"more\": [", "on 0 backends");
 }

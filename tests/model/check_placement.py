@@ -110,6 +110,7 @@ def check_chain(mscgym, folder, model, samples, wanted):
         with open(path, "w", encoding="utf-8") as file:
             json.dump(manifest, file)
         check_pieces(mscgym, folder, path, samples, wanted)
+        check_refusals(path, samples)
 
 
 def check_mix(mscgym, folder, model, first, second):
@@ -139,6 +140,40 @@ def check_network(mscgym, folder, model, samples):
             if first != second:
                 check_mix(mscgym, folder, model, first, second)
     return wanted
+
+
+def check_refusals(manifest, samples):
+    """Broken manifests and inputs raise mscgym.Error, with the file's name."""
+    from mscgym import Error, Pieces
+
+    def refuses(action, words):
+        try:
+            action()
+        except Error as error:
+            check(manifest in str(error) or path in str(error), error)
+            check(words in str(error), error)
+        else:
+            check(False, f"no error: {words}")
+
+    path = os.path.join(os.path.dirname(manifest), "broken.json")
+    with open(manifest, encoding="utf-8") as file:
+        whole = json.load(file)
+    last = whole["pieces"][-1]
+    for change, words in (
+            ({"pieces": None}, "is no manifest of pieces"), ({"inputs": 3}, "is no manifest of pieces"),
+            ({"outputs": ["nothing"]}, "no piece computes nothing"),
+            ({"pieces": [{**last, "model": None}]}, "is no manifest of pieces"),
+            ({"pieces": [{**last, "model": "../a.onnx"}]}, "outside the manifest's folder")):
+        with open(path, "w", encoding="utf-8") as file:
+            json.dump({**whole, **change}, file)
+        refuses(lambda: Pieces(path), words)
+    with open(path, "w", encoding="utf-8") as file:
+        file.write("{")
+    refuses(lambda: Pieces(path), "Expecting")
+    pieces = Pieces(manifest)
+    refuses(lambda: pieces.run({}), "needs an input")
+    refuses(lambda: pieces.run({name: value.reshape(-1) for name, value in samples[0].items()}), "")
+    pieces.run(samples[0])
 
 
 def check_request(runtime, folder, model):

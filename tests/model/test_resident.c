@@ -84,6 +84,11 @@ static void test_model_resident__refuses(void **state) {
     assert_int_equal(msc_resident_shape(r, 0, 9, dims), MSC_E_INVALID);
     assert_ok(msc_resident_shape(r, 0, 4, wrong));
     assert_int_equal(msc_resident_run(r), MSC_E_INVALID);
+    assert_ok(msc_resident_shape(r, 0, 1, (const int64_t[]){3}));
+    assert_ok(msc_resident_input(&value, r, 0)); // as given, so its data can be filled safely
+    assert_int_equal(value.n_dims, 1);
+    assert_int_equal(value.dims[0], 3);
+    assert_int_equal(msc_resident_run(r), MSC_E_INVALID);
     assert_ok(msc_resident_shape(r, 0, 4, dims));
     assert_ok(msc_resident_run(r));
     assert_int_equal(msc_resident_shape(r, 0, 4, dims), MSC_E_STATE);

@@ -105,6 +105,41 @@ def check_figures(mscgym, record, section):
     assert rows.count("<tr>") == 1 + len(layers) + 1 and page.count("aria-label=\"Histogram") == 4
 
 
+def check_long(mscgym):
+    """The table of a network of 230 layers has the 200 with the longest bars, in the order of the network."""
+    import numpy
+    from onnx import TensorProto, helper, numpy_helper, save
+    generator, n = numpy.random.default_rng(4), 230
+    shapes = [(8, 4), (4, 8)] * 20 + [(8, 8)] * 190
+    weights = [generator.standard_normal(shape).astype(numpy.float32) / shape[0] ** .5 for shape in shapes]
+    graph = helper.make_graph(
+        [helper.make_node("MatMul", [f"v{i}", f"w{i}"], [f"v{i + 1}"], name=f"layer{i}.") for i in range(n)], "long",
+        [helper.make_tensor_value_info("v0", TensorProto.FLOAT, ["N", 8])],
+        [helper.make_tensor_value_info(f"v{n}", TensorProto.FLOAT, ["N", 8])],
+        [numpy_helper.from_array(weight, f"w{i}") for i, weight in enumerate(weights)])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)])
+    model.ir_version = 9
+    save(model, "long.onnx")
+    numpy.savez("long.npz", v0=generator.standard_normal((8, 8)).astype(numpy.float32))
+    Path("long.json").write_text(json.dumps({
+        "workspace": "long", "verbose": "error", "model": "long.onnx", "dataset": {"inputs": "long.npz", "batch": 8},
+        "quantize": {"target": "generic", "runtime": False, "gym": [{
+            "record": "r.jsonl", "agent": {"type": "random"}, "budget": {"trials": 2},
+            "env": {"choices": [{"bits": 8}, {"bits": 4}]}}]}}), encoding="utf-8")
+    run(mscgym, "search", "long.json", "--quiet")
+    document = json.loads(run(mscgym, "report", "long/r.jsonl", "--layers", "--json"))
+    run(mscgym, "report", "long/r.jsonl", "--layers", "-o", "long.html")
+    layers = document["records"][0]["layers"]["layers"]
+    assert len(layers) == n, len(layers)
+    rows = Path("long.html").read_text(encoding="utf-8").split("The plan, layer by layer")[1].split("</table>")[0]
+    shown = [row for row in layers if f">{row['joint']}<" in rows]
+    assert rows.count("<tr>") == 1 + 200 + 1 and len(shown) == 200, (rows.count("<tr>"), len(shown))
+    places = [rows.index(f">{row['joint']}<") for row in shown]
+    assert places == sorted(places)
+    # Times differ from run to run. Bytes do not, and the last 190 layers have the most, so theirs are the longest bars.
+    assert all(row["bytes"] > layers[0]["bytes"] and row in shown for row in layers[40:])
+
+
 def check_refused(mscgym):
     Path("toy.json").write_text(json.dumps({"workspace": "toy", "verbose": "error", "gym": [{
         "record": "r.jsonl", "env": {"type": "toy", "tasks": 3, "choices": 2}, "budget": {"trials": 8}}]}))
@@ -138,6 +173,7 @@ def main():
                                           "bounds": {"size_ratio": {"max": 0.8}}})
         check_bytes(pruned)
         check_error(pruned, "prune")
+        check_long(mscgym)
         check_refused(mscgym)
     return 0
 

@@ -37,7 +37,13 @@ for line in sys.stdin:
             assert os.path.isfile(piece["model"]), piece
         answer = {"chains": []}
         for chain in request["chains"]:
-            if os.environ.get("REFUSED") == chain["pieces"][0]["backend"] and len(chain["pieces"]) == 1:
+            first = chain["pieces"][0]
+            is_file = os.path.basename(first["model"]) == "net.onnx"
+            is_refused = os.environ.get("REFUSED") == first["backend"] and len(chain["pieces"]) == 1
+            is_refused |= os.environ.get("FILE_REFUSED") == first["backend"] and is_file
+            is_refused |= os.environ.get("PIECE_REFUSED") == first["backend"] and "/piece0" in first["model"] and \
+                len(chain["pieces"]) == 1
+            if is_refused or (os.environ.get("ONE_COPY") == first["backend"] and is_file and first.get("copy")):
                 answer["chains"].append({"missing": "it is too new"})
                 continue
             answer["chains"].append({"runs": 1, "error": 0, "us": [latency(chain["pieces"])] * request["rounds"]})
@@ -58,6 +64,13 @@ ls equal
 echo "== one backend, and one that refuses the network"
 try mscgym place net.onnx -o one --backend cpu --processes 1 --quiet | tail -n 2
 REFUSED=onnxruntime try mscgym place net.onnx -o one --quiet --processes 1 | tail -n 11
+echo "== a plan of one piece whose backend refuses the network's file, a piece that cannot be delivered, a lost copy"
+jq '.runs[].us[0] = 1000' placed/placement.json >slow.json
+FILE_REFUSED=cpu try mscgym place net.onnx -o one --table slow.json --processes 1 --quiet | tail -n 3
+jq -c '.pieces[] | [.runtime, .device]' one/manifest.json
+MIX=95 PIECE_REFUSED=cpu try mscgym place net.onnx -o one --table placed/placement.json --processes 1 --quiet
+ONE_COPY=cpu mscgym place net.onnx -o one --table placed/placement.json --processes 1 --quiet --json |
+    jq -c '.measured[] | select(.missing)'
 echo "== the environment"
 cat >search.json <<'END_OF_CONFIG'
 {"verbose": "error", "gym": [{"env": {"type": "placement", "file": "placed/placement.json", "exact": false,
@@ -88,9 +101,47 @@ try mscgym place net.onnx -o x --table other.json --record msc_workspace/gym_0.j
 jq '.groups[1].name = "nothing"' placed/placement.json >other.json
 try mscgym place net.onnx -o x --table other.json
 try mscgym place net.onnx -o x --table net.onnx
+try mscgym place net.onnx -o x --table placed/placement.json --threads 2
+try mscgym place net.onnx -o x --table placed/placement.json --batch 2
+try mscgym place net.onnx -o x --table placed/placement.json --backend cpu
+try mscgym place net.onnx -o x --backend cpu --backend cpu
+# A record whose tasks have more choices than the table has backends, with a valid checksum.
+if python3 - <<'END_OF_SCRIPT'; then
+import ctypes, ctypes.util, json, sys
+
+name = ctypes.util.find_library("xxhash")
+if not name:
+    sys.exit(1)
+
+
+class Hash(ctypes.Structure):
+    _fields_ = [("low", ctypes.c_uint64), ("high", ctypes.c_uint64)]
+
+
+hash_bytes = ctypes.CDLL(name).XXH3_128bits
+hash_bytes.argtypes, hash_bytes.restype = (ctypes.c_char_p, ctypes.c_size_t), Hash
+first, *lines = open("msc_workspace/gym_0.jsonl", "rb").read().splitlines(True)
+body, rest = first.split(b',"checksum":"')
+header = json.loads(body + b"}")
+for task in header["space"]["tasks"]:
+    task["choices"].append("more")
+body = json.dumps(header, separators=(",", ":")).encode()[:-1]
+hashed = hash_bytes(body, len(body))
+first = body + b',"checksum":"%016x%016x' % (hashed.high, hashed.low) + rest[32:]
+open("forged.jsonl", "wb").write(first + b"".join(lines))
+END_OF_SCRIPT
+    try mscgym place net.onnx -o x --table placed/placement.json --record forged.jsonl |
+        grep -v -e "is not a search of this table" -e "exit 2"
+fi
 MSCGYM_RUNTIME=no/such/program try mscgym place net.onnx -o x
 ls x 2>&1
 mkdir kept
 echo '{}' >kept/placement.json
 try mscgym place net.onnx -o kept
 cat kept/placement.json
+mkdir other own
+echo '{}' >other/manifest.json
+try mscgym place net.onnx -o other
+cp net.onnx own/piece3.onnx
+try mscgym place own/piece3.onnx -o own
+ls other own
