@@ -278,9 +278,9 @@ struct msc_vk {
     unsigned controls;    // flags of enum msc_vk_control that all shaders request
     bool has_int64;       // shaders have 64-bit integers
     bool has_dot;         // shaders use the instruction for dot products of bytes
-    bool has_matrix;      // shaders may use matrix units
+    bool has_matrix;      // shaders use matrix units
     bool prefers_int;     // shaders multiply bytes as integers, even without matrix units
-    struct msc_vk_matrix matrix; // zero unless has_matrix
+    struct msc_vk_matrix matrix; // zero unless the device has matrix units
     void *lock;
 
     struct msc_vk_arena **arenas;

@@ -83,6 +83,7 @@ enum msc_status msc_vk_find_matrix(struct msc_vk *vk) {
     MSC_TRY(choose_size(vk));
     vk->matrix.subgroup = subgroup_of(vk);
     vk->has_matrix = vk->matrix.depth > 0 && vk->matrix.subgroup > 0;
+    vk->matrix = vk->has_matrix ? vk->matrix : (struct msc_vk_matrix){0};
     return MSC_OK;
 }
 

@@ -223,8 +223,10 @@ enum msc_status msc_vulkan_tune(struct msc_backend *base, double seconds,
     }
     msc_vk_lock(b->vk);
     b->vk->n_tuned = 0;
+    b->vk->has_matrix = b->vk->matrix.subgroup > 0;
     enum msc_status status = tune_all(b, seconds, rows, max, n);
     b->vk->forced_tile = -1;
+    b->vk->has_matrix = was_fastest(b->vk);
     if (status == MSC_OK) {
         status = msc_vk_tuned_save(b->vk);
     }
