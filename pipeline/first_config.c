@@ -10,21 +10,50 @@
 #include <math.h>
 #include <string.h>
 
-// The search, of which write_search is the commented form. The choices are in the order of the
-// environment's uniform plans.
-#define CHOICES                                                                                    \
-    "[{\"bits\":8},{\"bits\":6,\"rounding\":\"descent\",\"correct\":\"affine\"},"                  \
-    "{\"bits\":4,\"rounding\":\"descent\",\"correct\":\"affine\"}]"
-#define RULES "[{\"kind\":\"activation\",\"choices\":[\"8\"]}]"
+// What is searched: as JSON, in the order of the environment's uniform plans, and as commented YAML.
+struct proposal {
+    const char *choices, *rules, *text;
+    size_t n_uniform; // uniform plans without float: the first has 8 bits, the last 4
+};
+
+static const struct proposal few_bits = {
+    .choices = "[{\"bits\":8},{\"bits\":6,\"rounding\":\"descent\",\"correct\":\"affine\"},"
+               "{\"bits\":4,\"rounding\":\"descent\",\"correct\":\"affine\"}]",
+    .rules = "[{\"kind\":\"activation\",\"choices\":[\"8\"]}]",
+    .text =
+        "        # Weights of few bits are rounded by their effect on the outputs, and corrected\n"
+        "        # afterwards. Other choices are, for example, {float: true}, {bits: 5} and\n"
+        "        # {bits: 4, group_size: 32}.\n"
+        "        choices:\n"
+        "          - {bits: 8}\n"
+        "          - {bits: 6, rounding: descent, correct: affine}\n"
+        "          - {bits: 4, rounding: descent, correct: affine}\n"
+        "        # Activations have 8 bits: runtimes compute with these.\n"
+        "        rules:\n"
+        "          - {kind: activation, choices: [\"8\"]}\n",
+    .n_uniform = 3};
+
+// For a target whose integers all have 8 bits.
+static const struct proposal bytes = {.choices = "[{\"bits\":8},{\"float\":true}]",
+                                      .rules = "[]",
+                                      .text = "        # The target takes 8 bits or float.\n"
+                                              "        choices:\n"
+                                              "          - {bits: 8}\n"
+                                              "          - {float: true}\n",
+                                      .n_uniform = 1};
+
 #define HELD_BACK 0.2
 // The size must fall at least to this share of the size with 8 bits for a bound to be of use.
 #define WORTHWHILE 0.95
+// Share of what 8 bits save that may stay float, for a target whose integers all have 8 bits.
+#define LEFT_FLOAT 0.1
 
 struct first {
     struct msc_arena arena;
     const struct msc_first_config_options *options;
     struct msc_setup *setup;
     struct msc_session session;
+    const struct proposal *proposal;
     double size_8, size_4, bound; // size_ratio with one choice everywhere; the bound, or NaN
     const char *folder;           // of the output
     const char *runtime, *version, *missing; // in the arena; NULL: none
@@ -45,6 +74,11 @@ static enum msc_status check_output(const char *path) {
                : MSC_OK;
 }
 
+static const struct proposal *choose_proposal(const struct msc_first_config_options *o) {
+    const struct msc_target *target = o->target ? msc_target_find(o->target) : NULL;
+    return target && target->min_bits == 8 ? &bytes : &few_bits;
+}
+
 static enum msc_status add_search(cJSON *config, const struct msc_first_config_options *o) {
     cJSON *section = cJSON_CreateObject(), *gym, *entry, *env;
     MSC_TRY(msc_json_add(config, "quantize", section));
@@ -52,8 +86,8 @@ static enum msc_status add_search(cJSON *config, const struct msc_first_config_o
     MSC_TRY(msc_json_add(section, "gym", gym = cJSON_CreateArray()));
     MSC_TRY(msc_json_push(gym, entry = cJSON_CreateObject()));
     MSC_TRY(msc_json_add(entry, "env", env = cJSON_CreateObject()));
-    MSC_TRY(msc_json_add(env, "rules", cJSON_Parse(RULES)));
-    return msc_json_add(env, "choices", cJSON_Parse(CHOICES));
+    MSC_TRY(msc_json_add(env, "rules", cJSON_Parse(choose_proposal(o)->rules)));
+    return msc_json_add(env, "choices", cJSON_Parse(choose_proposal(o)->choices));
 }
 
 static enum msc_status fill_config(cJSON *config, const struct msc_first_config_options *o) {
@@ -94,12 +128,17 @@ static double round_up(double x) {
 static enum msc_status find_bound(struct first *f) {
     const struct msc_space *space = msc_env_space(f->session.env);
     const struct msc_cost *cost = msc_space_find_cost(space, "size_ratio");
-    if (!cost || space->n_baselines < 3) {
+    const struct proposal *p = f->proposal = choose_proposal(f->options);
+    if (!cost || space->n_baselines < p->n_uniform) {
         return MSC_FAIL(MSC_E_INVALID, "init: %s has no tensor that the target can quantise",
                         f->options->model);
     }
     f->size_8 = msc_cost_value(cost, space->baselines[0].choices);
-    f->size_4 = msc_cost_value(cost, space->baselines[2].choices);
+    if (p == &bytes) {
+        f->bound = round_up(f->size_8 + LEFT_FLOAT * (1 - f->size_8));
+        return MSC_OK;
+    }
+    f->size_4 = msc_cost_value(cost, space->baselines[p->n_uniform - 1].choices);
     f->bound = f->size_4 <= WORTHWHILE * f->size_8 ? round_up((f->size_8 + f->size_4) / 2) : NAN;
     return MSC_OK;
 }
@@ -207,11 +246,12 @@ static void write_bounds(struct msc_str *out, const struct first *f) {
     } else {
         msc_str_printf(out,
                        "        # The size relative to the float model is %.3g with 8 bits "
-                       "everywhere and\n"
-                       "        # %.3g with 4.\n"
-                       "        bounds:\n"
-                       "          size_ratio: {max: %g}\n",
-                       f->size_8, f->size_4, f->bound);
+                       "everywhere",
+                       f->size_8);
+        if (f->proposal != &bytes) {
+            msc_str_printf(out, " and\n        # %.3g with 4", f->size_4);
+        }
+        msc_str_printf(out, ".\n        bounds:\n          size_ratio: {max: %g}\n", f->bound);
     }
     msc_str_append(out, f->options->labels
                             ? "        # The smallest model that loses at most one point of "
@@ -222,21 +262,9 @@ static void write_bounds(struct msc_str *out, const struct first *f) {
 }
 
 static void write_search(struct msc_str *out, const struct first *f) {
-    msc_str_printf(
-        out,
-        "  gym:\n"
-        "    - env:\n"
-        "        # What may become of each of the %zu tensors. Weights of few bits are rounded by\n"
-        "        # their effect on the outputs, and corrected afterwards. Other choices are, for\n"
-        "        # example, {float: true}, {bits: 5} and {bits: 4, group_size: 32}.\n"
-        "        choices:\n"
-        "          - {bits: 8}\n"
-        "          - {bits: 6, rounding: descent, correct: affine}\n"
-        "          - {bits: 4, rounding: descent, correct: affine}\n"
-        "        # Activations have 8 bits: runtimes compute with these.\n"
-        "        rules:\n"
-        "          - {kind: activation, choices: [\"8\"]}\n",
-        msc_env_space(f->session.env)->n_tasks);
+    msc_str_printf(out,
+                   "  gym:\n    - env:\n        # What may become of each of the %zu tensors.\n%s",
+                   msc_env_space(f->session.env)->n_tasks, f->proposal->text);
     write_bounds(out, f);
     msc_str_printf(out,
                    "      # The agent proposes the plans; mscgym agents lists others.\n"
@@ -273,7 +301,7 @@ static enum msc_status report(cJSON *found, const struct first *f) {
     cJSON *size = cJSON_CreateObject();
     MSC_TRY(msc_json_add(found, "size_ratio", size));
     MSC_TRY(msc_json_add_number(size, "8", f->size_8));
-    MSC_TRY(msc_json_add_number(size, "4", f->size_4));
+    MSC_TRY(f->proposal == &bytes ? MSC_OK : msc_json_add_number(size, "4", f->size_4));
     MSC_TRY(isnan(f->bound) ? MSC_OK : msc_json_add_number(size, "bound", f->bound));
     MSC_TRY(msc_json_add_text(found, "config", f->options->output));
     MSC_TRY(msc_json_add_number(found, "tasks", (double)msc_env_space(f->session.env)->n_tasks));

@@ -23,12 +23,13 @@ struct msc_first_config_options {
 };
 
 // Opens the model with its samples, which must fit each other, and writes a search of the bits of
-// all tensors. The bound on the size lies halfway between 8 and 4 bits everywhere. *out is owned by
-// the caller. It has
+// all tensors. The bound on the size lies halfway between 8 and 4 bits everywhere or, for a target
+// that takes only 8 bits, lets some tensors stay float. *out is owned by the caller. It has
 //
 //     "config"   the written file
 //     "tasks", "samples"   their numbers; the last fifth of the samples is for validation
-//     "size_ratio"  {"8", "4", "bound"}  without "bound" if the size depends too little on the bits
+//     "size_ratio"  {"8", "4", "bound"}  without "4" if the target takes only 8 bits, without
+//                   "bound" if the size depends too little on the bits
 //     "runtime"  {"name", "version"} or {"name", "missing"}; absent if the target has no runtime
 //
 // MSC_E_INVALID: an option or a file is wrong. Nothing is written on failure.

@@ -14,8 +14,6 @@
 
 #include "graph/graph.h"
 
-MSC_PUBLIC_BEGIN
-
 // groups[joint] is the number of its group, in the order of the chain, or -1 for shared joints
 // (graph/passes/extract.h). *n_groups is at most `most`, which is positive; 0: there are no joints
 // to compute. The graph has no fused joints (msc_graph_split).
@@ -24,7 +22,5 @@ enum msc_status msc_graph_chain(int32_t groups[], int32_t *n_groups, const struc
 // Joins neighbours: groups with equal into[group] become one. `into` [n_groups] begins with 0 and
 // never decreases by a step or increases by more than 1.
 void msc_graph_chain_join(int32_t groups[], const struct msc_graph *g, const int32_t into[]);
-
-MSC_PUBLIC_END
 
 #endif

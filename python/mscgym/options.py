@@ -50,6 +50,7 @@ class SearchOptions(ModelOptions, total=False):
         log: "tensorboard:DIR" writes event files.
         cluster, numerics, node_path, copy_to, worker_program: Workers; see docs/cluster.md.
         serve, port: Serve a page that follows the search.
+        imatrix: Importance file of llama.cpp, for the searches of `quantize` (docs/gguf.md).
         on_improve, on_end: Programs to run at an improvement and at the end: a path, or a list of words.
     """
     accuracy_drop: float
@@ -70,6 +71,7 @@ class SearchOptions(ModelOptions, total=False):
     worker_program: AnyPath
     serve: bool
     port: int
+    imatrix: AnyPath
     on_improve: AnyPath | Sequence[str]
     on_end: AnyPath | Sequence[str]
 

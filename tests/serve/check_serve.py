@@ -258,7 +258,7 @@ def check_limits(mscgym, folder):
              {"name": "cat", "token": "cat-0123456789abcdef", "disk": "256K"}]
     with Service(mscgym, folder, users=users) as service:
         ann, bob, cat = service.client(), service.client(BOB), service.client("cat-0123456789abcdef")
-        grows = submit(cat, toy(10**6))
+        grows = submit(cat, toy(10**6, delay_us=5000))
         refused(413, "more than the", ann.submit, files=[big])
         refused(507, "quota", bob.submit, files=[big])
         head = (f"POST /v1/jobs HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {ANN}\r\nConnection: close\r\n"

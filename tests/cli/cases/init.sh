@@ -9,6 +9,14 @@ mscgym init --json digits.onnx --inputs calibration.npz --labels calibration_lab
     jq -c 'del(.runtime)'
 grep -e labels -e objectives -e accuracy 'a b.yaml'
 mscgym config --show 'a b.yaml' >/dev/null && echo "read"
+# Targets that take only 8 bits.
+for target in openvino tensorrt tflite; do
+    mscgym init digits.onnx --inputs calibration.npz --target "$target" -o "$target.yaml" --json | jq -c .size_ratio
+    mscgym search --quiet "$target.yaml" --trials 10 --record "$target.jsonl" >/dev/null && jq -r \
+        '.entries[0].winner.metrics.size_ratio <= .34' "$target.jsonl.result.json"
+done
+grep -A8 gym: tflite.yaml
+rm -r ./*.jsonl*
 
 mscgym init digits.onnx --inputs calibration.npz -o to/search.yaml 2>&1
 mscgym init digits.onnx --inputs calibration.npz -o new.json 2>&1
