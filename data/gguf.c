@@ -209,20 +209,31 @@ static int compare_names(const void *a, const void *b) {
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-static enum msc_status check_names(struct msc_gguf *g) {
-    const char **names = msc_arena_array(&g->arena, g->n_tensors + 1, sizeof(names[0]));
-    MSC_TRY(MSC_ALLOCATED(names));
-    for (size_t i = 0; i < g->n_tensors; i++) {
-        names[i] = g->tensors[i].name;
-    }
-    qsort(names, g->n_tensors, sizeof(names[0]), compare_names);
-    for (size_t i = 1; i < g->n_tensors; i++) {
+// Sorts the names, and refuses a name that occurs twice.
+static enum msc_status check_names(const struct msc_gguf *g, const char *names[], size_t n,
+                                   const char *of) {
+    qsort(names, n, sizeof(names[0]), compare_names);
+    for (size_t i = 1; i < n; i++) {
         if (strcmp(names[i - 1], names[i]) == 0) {
-            return MSC_FAIL(MSC_E_FORMAT, "%s: two tensors are called \"%.100s\"", g->path,
+            return MSC_FAIL(MSC_E_FORMAT, "%s: two %s are called \"%.100s\"", g->path, of,
                             names[i]);
         }
     }
     return MSC_OK;
+}
+
+static enum msc_status check_all_names(struct msc_gguf *g) {
+    size_t room = (g->n_tensors > g->n_values ? g->n_tensors : g->n_values) + 1;
+    const char **names = msc_arena_array(&g->arena, room, sizeof(names[0]));
+    MSC_TRY(MSC_ALLOCATED(names));
+    for (size_t i = 0; i < g->n_values; i++) {
+        names[i] = g->values[i].key;
+    }
+    MSC_TRY(check_names(g, names, g->n_values, "values"));
+    for (size_t i = 0; i < g->n_tensors; i++) {
+        names[i] = g->tensors[i].name;
+    }
+    return check_names(g, names, g->n_tensors, "tensors");
 }
 
 static enum msc_status read_tensors(struct msc_gguf *g) {
@@ -237,7 +248,7 @@ static enum msc_status read_tensors(struct msc_gguf *g) {
     for (size_t i = 0; i < g->n_tensors; i++) {
         MSC_TRY(find_bytes(&g->tensors[i], g, offsets[i]));
     }
-    return check_names(g);
+    return check_all_names(g);
 }
 
 static enum msc_status check_version(struct msc_gguf *g) {
@@ -379,6 +390,10 @@ bool msc_gguf_text(const char **out, const struct msc_gguf *g, const char *key) 
         return true;
     }
     return false;
+}
+
+bool msc_gguf_has_value(const struct msc_gguf *g, const char *key) {
+    return find_value(g, key) != NULL;
 }
 
 size_t msc_gguf_n_values(const struct msc_gguf *g) {

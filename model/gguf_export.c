@@ -72,6 +72,9 @@ static enum msc_status take_edit(struct exporting *x, const struct msc_slot *slo
         (!edit->quant.blocks && edit->quant.type == MSC_DTYPE_NONE)) {
         return fail_edit(name, "these integers");
     }
+    if (edit->quant.blocks && edit->quant.axis != w->from->n_dims - 1) {
+        return fail_edit(name, "blocks along another axis than the last");
+    }
     w->quant = &edit->quant;
     w->type = edit->quant.blocks                   ? (int)edit->quant.blocks->type
               : edit->quant.type == MSC_DTYPE_BF16 ? MSC_GGUF_BF16

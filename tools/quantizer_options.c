@@ -311,7 +311,8 @@ static enum msc_status read_defaults(struct defaults *out, const cJSON *config) 
         [MSC_SITE_WEIGHT] = "weights", [MSC_SITE_ACTIVATION] = "activations"};
     const cJSON *object;
     *out = (struct defaults){.observers = {MSC_OBSERVER_MINMAX, MSC_OBSERVER_MINMAX}};
-    out->of_blocks = msc_json_get(config, "imatrix") ? MSC_OBSERVER_HESSIAN : MSC_OBSERVER_MSE;
+    bool has_importance = cJSON_IsString(msc_json_get(config, "imatrix"));
+    out->of_blocks = has_importance ? MSC_OBSERVER_HESSIAN : MSC_OBSERVER_MSE;
     if (!msc_json_get(config, "observers")) {
         return MSC_OK;
     }

@@ -28,22 +28,33 @@ struct decoder {
     struct msc_str text;
     struct msc_array_list *weights;
     bool *is_used; // [n_tensors]
-    int n_blocks, n_heads, n_kv_heads, n_in_head, n_rotated;
+    int n_blocks, n_embedding, n_heads, n_kv_heads, n_in_head, n_rotated;
     float epsilon;
     struct msc_arena arena;
 };
 
 // ---- Numbers ----------------------------------------------------------------------------------
 
-static bool find_number(double *out, const struct decoder *d, const char *key) {
+// Keeps *out if the file does not have the key. Sets *is_found, which may be NULL.
+static enum msc_status find_number(double *out, bool *is_found, const struct decoder *d,
+                                   const char *key) {
     char name[128];
     snprintf(name, sizeof(name), "%s.%s", d->architecture->name, key);
-    return msc_gguf_number(out, d->file, name);
+    bool is_number = msc_gguf_number(out, d->file, name);
+    if (!is_number && msc_gguf_has_value(d->file, name)) {
+        return MSC_FAIL(MSC_E_UNSUPPORTED, "%s: %s is not one number", msc_gguf_path(d->file),
+                        name);
+    }
+    if (is_found) {
+        *is_found = is_number;
+    }
+    return MSC_OK;
 }
 
 static enum msc_status get_count(int *out, const struct decoder *d, const char *key, double most) {
     double n = 0;
-    if (!find_number(&n, d, key) || !(n >= 1 && n <= most) || n != floor(n)) {
+    MSC_TRY(find_number(&n, NULL, d, key));
+    if (!(n >= 1 && n <= most) || n != floor(n)) {
         return MSC_FAIL(MSC_E_FORMAT, "%s: %s.%s is %g, expected a whole number from 1 to %g",
                         msc_gguf_path(d->file), d->architecture->name, key, n, most);
     }
@@ -54,7 +65,9 @@ static enum msc_status get_count(int *out, const struct decoder *d, const char *
 // Like get_count, but keeps *out if the file does not have the key.
 static enum msc_status get_optional(int *out, const struct decoder *d, const char *key) {
     double n;
-    return find_number(&n, d, key) ? get_count(out, d, key, MOST_LENGTH) : MSC_OK;
+    bool is_found;
+    MSC_TRY(find_number(&n, &is_found, d, key));
+    return is_found ? get_count(out, d, key, MOST_LENGTH) : MSC_OK;
 }
 
 static enum msc_status fail_architecture(const struct msc_gguf *g, const char *name) {
@@ -91,25 +104,27 @@ static enum msc_status find_architecture(struct decoder *d) {
 
 static enum msc_status read_numbers(struct decoder *d) {
     double epsilon = 0;
-    int n_embedding;
     MSC_TRY(get_count(&d->n_blocks, d, "block_count", MOST_BLOCKS));
-    MSC_TRY(get_count(&n_embedding, d, "embedding_length", MOST_LENGTH));
+    MSC_TRY(get_count(&d->n_embedding, d, "embedding_length", MOST_LENGTH));
     MSC_TRY(get_count(&d->n_heads, d, "attention.head_count", MOST_LENGTH));
     d->n_kv_heads = d->n_heads;
-    d->n_in_head = n_embedding / d->n_heads;
+    d->n_in_head = d->n_embedding / d->n_heads;
     MSC_TRY(get_optional(&d->n_kv_heads, d, "attention.head_count_kv"));
     MSC_TRY(get_optional(&d->n_in_head, d, "attention.key_length"));
     d->n_rotated = d->n_in_head;
     MSC_TRY(get_optional(&d->n_rotated, d, "rope.dimension_count"));
-    if (d->n_heads % d->n_kv_heads != 0 || d->n_rotated != d->n_in_head || d->n_rotated % 2 != 0) {
+    if (d->n_heads % d->n_kv_heads != 0 || d->n_in_head < 1 || d->n_rotated != d->n_in_head ||
+        d->n_rotated % 2 != 0) {
         return MSC_FAIL(
             MSC_E_UNSUPPORTED,
             "%s: %d heads of %d elements, of which %d are rotated, over %d heads of keys",
             msc_gguf_path(d->file), d->n_heads, d->n_in_head, d->n_rotated, d->n_kv_heads);
     }
-    if (!find_number(&epsilon, d, "attention.layer_norm_rms_epsilon") || !(epsilon > 0)) {
-        return MSC_FAIL(MSC_E_FORMAT, "%s: %s.attention.layer_norm_rms_epsilon is missing",
-                        msc_gguf_path(d->file), d->architecture->name);
+    MSC_TRY(find_number(&epsilon, NULL, d, "attention.layer_norm_rms_epsilon"));
+    if (!(epsilon > 0) || !isfinite(epsilon)) {
+        return MSC_FAIL(MSC_E_FORMAT,
+                        "%s: %s.attention.layer_norm_rms_epsilon is %g, expected a positive number",
+                        msc_gguf_path(d->file), d->architecture->name, epsilon);
     }
     d->epsilon = (float)epsilon;
     return MSC_OK;
@@ -205,6 +220,11 @@ static enum msc_status put_norm(struct decoder *d, const char *name, const char 
     char weight[160];
     snprintf(weight, sizeof(weight), "%s.weight", name);
     MSC_TRY(add_tensor(d, weight));
+    const struct msc_gguf_tensor *t = msc_gguf_find(d->file, weight);
+    if (t->n_dims != 1 || t->dims[0] != d->n_embedding) {
+        return MSC_FAIL(MSC_E_FORMAT, "%s: tensor \"%s\": expected %d elements",
+                        msc_gguf_path(d->file), weight, d->n_embedding);
+    }
     PUT("ID %s.square IN: %s,%s OPTYPE: multiply\n", name, x, x);
     PUT("ID %s.mean IN: %s.square OPTYPE: mean ATTRS: axis=2, keepdims=1\n", name, name);
     PUT("ID %s.shifted IN: %s.mean,epsilon OPTYPE: add\n", name, name);
@@ -254,15 +274,29 @@ static void put_each(struct decoder *d, const char *x) {
     }
 }
 
+// A linear layer of `x` whose outputs are heads. Its joint and its weight have the same name.
+static enum msc_status put_heads(struct decoder *d, const char *name, const char *x, int n_heads) {
+    char weight[160];
+    snprintf(weight, sizeof(weight), "%s.weight", name);
+    MSC_TRY(put_linear(d, name, name, x));
+    const struct msc_gguf_tensor *t = msc_gguf_find(d->file, weight);
+    if (t->dims[0] != (int64_t)n_heads * d->n_in_head) {
+        return MSC_FAIL(MSC_E_FORMAT, "%s: tensor \"%s\" has %lld rows, expected %d heads of %d",
+                        msc_gguf_path(d->file), weight, (long long)t->dims[0], n_heads,
+                        d->n_in_head);
+    }
+    return MSC_OK;
+}
+
 static enum msc_status put_attention(struct decoder *d, int block, const char *x) {
     char q[64], k[64], v[64], out[64];
     snprintf(q, sizeof(q), "blk.%d.attn_q", block);
     snprintf(k, sizeof(k), "blk.%d.attn_k", block);
     snprintf(v, sizeof(v), "blk.%d.attn_v", block);
     snprintf(out, sizeof(out), "blk.%d.attn_output", block);
-    MSC_TRY(put_linear(d, q, q, x));
-    MSC_TRY(put_linear(d, k, k, x));
-    MSC_TRY(put_linear(d, v, v, x));
+    MSC_TRY(put_heads(d, q, x, d->n_heads));
+    MSC_TRY(put_heads(d, k, x, d->n_kv_heads));
+    MSC_TRY(put_heads(d, v, x, d->n_kv_heads));
     put_rotated(d, q, d->n_heads);
     put_rotated(d, k, d->n_kv_heads);
     PUT("ID %s.heads IN: %s OPTYPE: reshape ATTRS: shape=0,0,%d,%d\n", v, v, d->n_kv_heads,
@@ -311,18 +345,25 @@ static enum msc_status put_block(struct decoder *d, int block, const char *x) {
 // ---- Positions and heads ----------------------------------------------------------------------
 
 // The turns of the pairs of elements per position. Llama 3 divides them by a tensor of the file.
+// Without a type, scaling is linear, and a factor of 0 means 1, as in llama.cpp.
 static enum msc_status add_frequencies(struct decoder *d) {
     double base = 10000, factor = 1;
-    const char *scaling = "none";
+    const char *scaling = "linear";
     char key[64];
     struct msc_array *divisors = NULL;
     int64_t n = d->n_rotated / 2;
-    (void)find_number(&base, d, "rope.freq_base");
-    (void)find_number(&factor, d, "rope.scaling.factor");
+    MSC_TRY(find_number(&base, NULL, d, "rope.freq_base"));
+    MSC_TRY(find_number(&factor, NULL, d, "rope.scale_linear")); // of older files
+    MSC_TRY(find_number(&factor, NULL, d, "rope.scaling.factor"));
+    factor = factor == 0 ? 1 : factor;
     snprintf(key, sizeof(key), "%s.rope.scaling.type", d->architecture->name);
     (void)msc_gguf_text(&scaling, d->file, key);
     bool is_linear = strcmp(scaling, "linear") == 0;
-    if ((!is_linear && strcmp(scaling, "none") != 0) || !(factor > 0) || !(base > 0)) {
+    if (!(base > 0) || !isfinite(base)) {
+        return MSC_FAIL(MSC_E_FORMAT, "%s: %s.rope.freq_base is %g, expected a positive number",
+                        msc_gguf_path(d->file), d->architecture->name, base);
+    }
+    if ((!is_linear && strcmp(scaling, "none") != 0) || !(factor > 0) || !isfinite(factor)) {
         return MSC_FAIL(MSC_E_UNSUPPORTED,
                         "%s: %s is \"%.40s\" with the factor %g, expected \"none\" or \"linear\"",
                         msc_gguf_path(d->file), key, scaling, factor);

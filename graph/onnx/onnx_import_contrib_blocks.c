@@ -29,28 +29,28 @@ static struct msc_value *constant(struct msc_compose *c, const char *name,
     return c->status == MSC_OK ? out : NULL;
 }
 
-// The codes of `rows` rows of `length` codes each; a row begins at a byte, and the first code is in
-// a byte's low bits. With `is_turned`, the result is [length, rows].
+// The first `length` codes of each of `rows` rows, which have `stored` codes; a row begins at a byte,
+// and the first code is in a byte's low bits. With `is_turned`, the result is [length, rows].
 static struct msc_value *unpack(struct blocks *b, const struct msc_array *packed, const char *name,
-                                int64_t rows, int64_t length, bool is_turned) {
+                                int64_t rows, int64_t length, int64_t stored, bool is_turned) {
     const int64_t dims[2] = {is_turned ? length : rows, is_turned ? rows : length};
     struct msc_compose *c = &b->c;
     struct msc_array *codes;
     if (c->status != MSC_OK) {
         return NULL;
     }
-    int64_t row_bytes = rows > 0 ? msc_array_n_elements(packed) / rows : 0;
+    int64_t row_bytes = (stored * b->bits + 7) / 8;
     if (msc_array_dtype(packed) != MSC_DTYPE_U8) {
         c->status = MSC_FAIL(MSC_E_FORMAT, "%s is %s, expected uint8", name,
                              msc_dtype_name(msc_array_dtype(packed)));
         return NULL;
     }
-    if (row_bytes * 8 < length * b->bits) {
+    if (msc_array_n_elements(packed) != rows * row_bytes) {
         c->status = MSC_FAIL(MSC_E_FORMAT,
                              "%s has %lld bytes, expected %lld rows of %lld codes of "
                              "%lld bits",
                              name, (long long)msc_array_n_elements(packed), (long long)rows,
-                             (long long)length, (long long)b->bits);
+                             (long long)stored, (long long)b->bits);
         return NULL;
     }
     c->status = msc_array_create(&codes, MSC_DTYPE_U8, 2, dims);
@@ -122,11 +122,11 @@ static enum msc_status read_attrs(struct blocks *b) {
     MSC_TRY(msc_onnx__int(&b->rows, n, "N", 0));
     MSC_TRY(msc_onnx__int(&prepacked, n, "weight_prepacked", 0));
     bool has_bits = b->bits == 2 || b->bits == 4 || b->bits == 8;
-    if (!has_bits || !is_length(b->block_size) || !is_length(b->length) || !is_length(b->rows) ||
-        prepacked != 0) {
+    if (!has_bits || !is_length(b->block_size) || b->block_size * b->bits % 8 != 0 ||
+        !is_length(b->length) || !is_length(b->rows) || prepacked != 0) {
         return MSC_ONNX_UNSUPPORTED("bits is %lld, block_size %lld, K %lld, N %lld and "
-                                    "weight_prepacked %lld, expected 2, 4 or 8 bits, lengths of 1 "
-                                    "to 2^31 - 1, and 0",
+                                    "weight_prepacked %lld, expected 2, 4 or 8 bits, blocks that "
+                                    "fill bytes, lengths of 1 to 2^31 - 1, and 0",
                                     (long long)b->bits, (long long)b->block_size,
                                     (long long)b->length, (long long)b->rows, (long long)prepacked);
     }
@@ -192,7 +192,8 @@ static struct msc_value *find_weight(struct blocks *b) {
     struct msc_value *scales = turn_parameters(b, 2, "scales"), *zeros = NULL;
     struct msc_value *given = msc_onnx__input(n, 3);
     struct msc_value *codes = c->status == MSC_OK
-                                  ? unpack(b, packed, n->inputs[1]->name, b->rows, b->length, true)
+                                  ? unpack(b, packed, n->inputs[1]->name, b->rows, b->length,
+                                           n_blocks * b->block_size, true)
                                   : NULL;
     if (given == NULL) {
         zeros = c->status == MSC_OK ? fill(b, scales, 1 << (b->bits - 1)) : NULL;
@@ -200,7 +201,7 @@ static struct msc_value *find_weight(struct blocks *b) {
         return with_float_zeros(b, codes, scales, turn_parameters(b, 3, "zero_points"));
     } else {
         const struct msc_array *array = require_constant(b, 3, "zero_points");
-        zeros = unpack(b, array, given->name, b->rows, n_blocks, true);
+        zeros = unpack(b, array, given->name, b->rows, n_blocks, n_blocks, true);
     }
     return dequantize(b, codes, scales, zeros, 0);
 }
@@ -232,14 +233,31 @@ static struct msc_value *unpack_last(struct blocks *b, int input, const char *na
     for (int i = 0; i < rank; i++) {
         dims[i] = i == rank - 1 ? length : msc_array_dims(array)[i];
     }
-    struct msc_value *codes =
-        unpack(b, array, b->c.node->inputs[input]->name, row > 0 ? n / row : 0, length, false);
+    struct msc_value *codes = unpack(b, array, b->c.node->inputs[input]->name,
+                                     row > 0 ? n / row : 0, length, length, false);
     const char *format = codes == NULL ? "" : codes->format;
     codes = rank == 2 ? codes : msc_compose_reshape(&b->c, codes, dims, rank);
     if (codes != NULL) {
         codes->format = format;
     }
     return codes;
+}
+
+// Scales have the form of the codes, whose last axis has `length`, but one element for each block.
+static enum msc_status check_scales(const struct blocks *b, const struct msc_array *data,
+                                    const struct msc_array *scales, int64_t axis, int64_t length) {
+    int rank = msc_array_n_dims(data);
+    bool fits = msc_array_n_dims(scales) == rank;
+    for (int i = 0; fits && i < rank; i++) {
+        int64_t n = i == rank - 1 ? length : msc_array_dim(data, i);
+        n = i == axis ? n / b->block_size + (n % b->block_size > 0) : n;
+        fits = msc_array_dim(scales, i) == n;
+    }
+    return fits ? MSC_OK
+                : MSC_FAIL(MSC_E_FORMAT,
+                           "scales must have the shape of data, with one element for each block of "
+                           "%lld along axis %lld",
+                           (long long)b->block_size, (long long)axis);
 }
 
 enum msc_status msc_onnx__gather_blocks(struct msc_onnx_node *n) {
@@ -263,6 +281,7 @@ enum msc_status msc_onnx__gather_blocks(struct msc_onnx_node *n) {
                                     (long long)b.bits, (long long)b.block_size, (long long)axis);
     }
     int64_t length = msc_array_dim(data, -1) * (is_packed ? 8 / b.bits : 1);
+    MSC_TRY(check_scales(&b, data, scales, normal, length));
     struct msc_value *codes = unpack_last(&b, 0, "data", length), *zeros = NULL;
     if (msc_onnx__input(n, 3) != NULL) {
         zeros = unpack_last(&b, 3, "zero_points", msc_array_dim(scales, -1));

@@ -33,8 +33,10 @@ os.environ["MSCGYM_RUNTIME"] = "no/runtime"  # of this machine
 
 import mscgym  # noqa: E402
 from mscgym import refining  # noqa: E402
+from mscgym.graph import Graph, GraphError  # noqa: E402
 from mscgym.torch.fake_quantize import FakeQuantize  # noqa: E402
 from mscgym.torch.refine import _Integers  # noqa: E402
+from mscgym.torch.strategy import place_dynamic  # noqa: E402
 
 MODEL = os.path.join(DIGITS, "digits.onnx")
 FOUR = {"bits": 4, "rounding": "descent", "correct": "affine"}
@@ -135,6 +137,16 @@ class TestRefine(unittest.TestCase):
     def test_what_the_outputs_alone_cannot_serve(self):
         with self.assertRaisesRegex(TypeError, "loss_tensors"):
             mscgym.quantize(MODEL, self.image, refine="torch", loss_tensors="scores")
+
+
+class TestBlocks(unittest.TestCase):
+    """Torch modules have no blocks of GGUF."""
+
+    def test_the_line_names_the_edit(self):
+        graph = Graph("empty")
+        strategy = {"edits": [{"site": "w", "tensor": "w", "type": "q4_k", "axis": 1, "blocks": ""}]}
+        with self.assertRaisesRegex(GraphError, r"^plan.json: edits\[0\] stores 'w' in blocks of type q4_k, .*search"):
+            place_dynamic(graph, strategy, "plan.json")
 
 
 class TestIntegers(unittest.TestCase):

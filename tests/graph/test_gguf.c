@@ -65,12 +65,11 @@ static void test_graph_gguf__names(void **state) {
     msc_graph_destroy(g);
 }
 
-// Replaces bytes of llama.gguf, which must be the first such bytes, and expects a message.
-static void check_change(const char *folder, const char *from, const char *to, size_t n,
-                         const char *message) {
-    char *data, path[TEMP_FOLDER_BYTES + 16];
+// Writes llama.gguf to the folder with the first such bytes replaced.
+static void write_change(char path[TEMP_FOLDER_BYTES + 16], const char *folder, const char *from,
+                         const char *to, size_t n) {
+    char *data;
     size_t n_bytes;
-    struct msc_graph *g;
     assert_ok(msc_file_read(&data, &n_bytes, FILES "llama.gguf"));
     size_t at = 0;
     while (at + n < n_bytes && memcmp(data + at, from, n) != 0) {
@@ -78,12 +77,20 @@ static void check_change(const char *folder, const char *from, const char *to, s
     }
     assert_true(at + n < n_bytes);
     memcpy(data + at, to, n);
-    snprintf(path, sizeof(path), "%s/changed.gguf", folder);
+    snprintf(path, TEMP_FOLDER_BYTES + 16, "%s/changed.gguf", folder);
     assert_ok(msc_file_write(path, data, n_bytes));
+    msc_free(data);
+}
+
+// Expects a message about the changed file.
+static void check_change(const char *folder, const char *from, const char *to, size_t n,
+                         const char *message) {
+    char path[TEMP_FOLDER_BYTES + 16];
+    struct msc_graph *g;
+    write_change(path, folder, from, to, n);
     assert_true(msc_graph_load(&g, path) != MSC_OK);
     assert_message(path);
     assert_message(message);
-    msc_free(data);
 }
 
 static void test_graph_gguf__others(void **state) {
@@ -95,6 +102,36 @@ static void test_graph_gguf__others(void **state) {
     check_change(folder, "block_count", "block_amount", 11, "llama.block_count is 0, expected");
     check_change(folder, "blk.0.attn_q.w", "blk.0.attn_z.w", 14,
                  "tensor \"blk.0.attn_q.weight\" is missing");
+    check_change(folder, "bos_token", "eos_token", 9,
+                 "two values are called \"tokenizer.ggml.eos_token_id\"");
+    check_change(folder, "tokenizer.ggml.token_type", "llama.rope.scaling.factor", 25,
+                 "llama.rope.scaling.factor is not one number");
+    check_change(folder, "head_count_kv\4\0\0\0\2", "head_count_kv\4\0\0\0\4", 18,
+                 "tensor \"blk.0.attn_k.weight\" has 32 rows, expected 4 heads of 16");
+    check_change(folder, "output_norm.weight\1\0\0\0\x40", "output_norm.weight\1\0\0\0\1", 23,
+                 "tensor \"output_norm.weight\": expected 64 elements");
+    temp_folder_remove(folder);
+}
+
+// llama.cpp scales positions linearly if the file has a factor, but no type of scaling.
+static void test_graph_gguf__factor(void **state) {
+    char folder[TEMP_FOLDER_BYTES], path[TEMP_FOLDER_BYTES + 16];
+    struct msc_graph *g;
+    const struct msc_tensor *found = NULL;
+    (void)state;
+    temp_folder_make(folder);
+    write_change(path, folder, "llama.feed_forward_length", "llama.rope.scaling.factor", 25); // 256
+    assert_ok(msc_graph_load(&g, path));
+    for (int32_t i = 0; i < msc_graph_n_tensors(g); i++) {
+        const struct msc_tensor *t = msc_graph_tensor(g, i);
+        found = t->data && strstr(t->name, "frequencies") ? t : found;
+    }
+    assert_non_null(found);
+    for (int i = 0; i < 8; i++) {
+        double expected = pow(10000, -i / 8.0) / 256;
+        assert_true(fabs(msc_array_get_double(found->data, i) - expected) < 1e-6 * expected);
+    }
+    msc_graph_destroy(g);
     temp_folder_remove(folder);
 }
 
@@ -103,6 +140,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_graph_gguf__logits),
         cmocka_unit_test(test_graph_gguf__names),
         cmocka_unit_test(test_graph_gguf__others),
+        cmocka_unit_test(test_graph_gguf__factor),
     };
     msc_test_select(argc, argv);
     return cmocka_run_group_tests(tests, NULL, NULL);

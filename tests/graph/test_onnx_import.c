@@ -436,6 +436,12 @@ static void test_graph_onnx_import__refusals(void **state) {
         {MSC_TESTS_MODEL("quantised_zeros"), MSC_E_INVALID,
          "zero points are [], expected the shape"},
         {MSC_TESTS_FOLDER "/graph/files/make_models.py", MSC_E_FORMAT, "at byte"},
+        {MSC_TESTS_MODEL("block_scalar"), MSC_E_FORMAT,
+         "node 'table' (GatherBlockQuantized): scales must have the shape of data, with one "
+         "element for each block of 32 along axis 1"},
+        {MSC_TESTS_MODEL("block_rows"), MSC_E_FORMAT, "scales must have the shape of data"},
+        {MSC_TESTS_MODEL("block_bytes"), MSC_E_FORMAT,
+         "w has 68 bytes, expected 4 rows of 32 codes of 4 bits"},
         {MSC_TESTS_MODEL("scan_left_out"), MSC_E_FORMAT, "(Scan): the required input 0 is missing"},
         {MSC_TESTS_MODEL("scan_axis"), MSC_E_FORMAT, "axis 2147483648 is out of range for input 1"},
         {MSC_TESTS_MODEL("scan_count"), MSC_E_FORMAT,

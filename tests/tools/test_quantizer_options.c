@@ -70,6 +70,27 @@ static void test_tools_quantizer_options__observers(void **state) {
     }
 }
 
+// With an importance file, types of GGUF use it by default. Null is no file.
+static void test_tools_quantizer_options__imatrix(void **state) {
+    static const struct {
+        const char *imatrix;
+        enum msc_observer observer;
+    } rows[] = {{"\"a.gguf\"", MSC_OBSERVER_HESSIAN}, {"null", MSC_OBSERVER_MSE}};
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct msc_quantizer_options o;
+        struct msc_arena arena = {0};
+        char text[256];
+        snprintf(
+            text, sizeof(text),
+            "{\"activations\":{\"float\":true},\"choices\":[{\"type\":\"q4_0\"}],\"imatrix\":%s}",
+            rows[i].imatrix);
+        assert_ok(read_options(&o, &arena, text));
+        assert_int_equal(o.choices[0].observers[MSC_SITE_WEIGHT], rows[i].observer);
+        msc_arena_finish(&arena);
+    }
+}
+
 static void test_tools_quantizer_options__labels(void **state) {
     struct msc_quantizer_options o;
     struct msc_arena arena = {0};
@@ -210,6 +231,7 @@ int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_tools_quantizer_options__default_options),
         cmocka_unit_test(test_tools_quantizer_options__observers),
+        cmocka_unit_test(test_tools_quantizer_options__imatrix),
         cmocka_unit_test(test_tools_quantizer_options__labels),
         cmocka_unit_test(test_tools_quantizer_options__targets),
         cmocka_unit_test(test_tools_quantizer_options__bad_options),

@@ -34,6 +34,11 @@ def place_dynamic(graph: Graph, strategy: Mapping[str, Any], where: str = "strat
     several tensors, the edits for the others are appended. GraphError if there is no such layer.
     """
     members = {**strategy, "edits": list(strategy.get("edits", []))}
+    for number, edit in enumerate(members["edits"]):
+        if edit.get("type", "dynamic") not in ("dynamic", "float16", "bfloat16"):
+            raise GraphError(f"{where}: edits[{number}] stores '{edit['tensor']}' in blocks of type {edit['type']}, "
+                             "which torch modules do not have; search with integers, such as "
+                             "{\"bits\": 4, \"group_size\": 32}")
     waiting = [(i, edit) for i, edit in enumerate(members["edits"]) if edit.get("type") == "dynamic"
                and not edit.get("joints")]
     readers = _readers(graph, members) if waiting and members.get("sites") == "all" else None

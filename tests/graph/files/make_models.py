@@ -259,6 +259,17 @@ save("unknown", build([node("Det", ["x"], ["y"], "corner", domain="com.example")
                       domain="com.example"))
 save("nchwc", build([node("Conv", ["x", "w"], ["y"], "conv", domain="com.microsoft.nchwc")], *io,
                     [ramp("w", 4, 1, 3, 3)], domain="com.microsoft.nchwc"))
+# Weights in blocks that do not have the shapes of ONNX Runtime's operators: scales without axes, scales
+# for three of four rows, and rows of 17 bytes, where 16 are expected.
+codes = tensor("w", np.zeros((4, 16)), np.uint8)
+gather = node("GatherBlockQuantized", ["w", "i", "s", "z"], ["y"], "table", domain="com.microsoft", block_size=32)
+for name, scales in (("block_scalar", np.ones(())), ("block_rows", np.ones((3, 1)))):
+    save(name, build([gather], [value("i", [2], I64)], [value("y", [2, 32])],
+                     [codes, tensor("s", scales), tensor("z", np.zeros((4, 1)), np.uint8)], domain="com.microsoft"))
+save("block_bytes", build(
+    [node("MatMulNBits", ["x", "w", "s"], ["y"], "product", domain="com.microsoft", K=32, N=4, bits=4, block_size=32)],
+    [value("x", [2, 32])], [value("y", [2, 4])],
+    [tensor("w", np.zeros((4, 1, 17)), np.uint8), tensor("s", np.ones(4))], domain="com.microsoft"))
 # The nodes are listed from the last to the first. The first one reads another by its body.
 yes = helper.make_graph([node("Exp", ["c"], ["v"], "exp"), node("Neg", ["v"], ["u"], "neg")], "yes", [],
                         [value("u", [1, 1, 4, 4])])
