@@ -283,6 +283,12 @@ enum msc_status msc_output_claim(struct msc_file_set *files, enum msc_output kin
     if (msc_path_ends_in(path, MSC_TFLITE_SUFFIX)) {
         return MSC_OK;
     }
+    if (msc_path_ends_in(path, ".gguf")) {
+        return MSC_FAIL(MSC_E_INVALID,
+                        "%s: %s is a model: GGUF is written only by `mscgym export`, from the "
+                        "record of a search",
+                        path, what);
+    }
     if (!msc_path_ends_in(path, ".onnx")) {
         return MSC_FAIL(MSC_E_INVALID,
                         "%s: %s is a model: expected a name that ends in .onnx, or in .tflite for "

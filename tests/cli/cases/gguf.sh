@@ -79,6 +79,7 @@ printf '\1\0\0\0\25\0\0\0blk.0.ffn_down.weight\1\0\0\0\2\0\0\0\0\0\200\77\0\0\20
 fails '.quantize.gym[0].env.imatrix = "other.dat"'
 mscgym export --model "$FILES/tiny.onnx" -o tiny.gguf 2>&1 | sed "s|$FILES|FILES|g"
 mscgym export --model llama.gguf -o search.json 2>&1
+mscgym quantize llama.gguf --inputs "$FILES/../../data/files/gguf_ids.npy" --sequence 8 -o new.gguf 2>&1
 jq '(.edits[] | select(.tensor == "blk.0.attn_q.weight") | .axis) = 0' w/msc_quantize.json >axis.json
 mscgym export --model llama.gguf --strategy axis.json -o axis.gguf 2>&1
 ls axis.gguf 2>/dev/null
