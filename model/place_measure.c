@@ -41,6 +41,7 @@ enum msc_status msc_place__start(struct msc_runtime **out, const struct msc_plac
     struct msc_runtime_options options = MSC_RUNTIME_OPTIONS_INIT;
     const struct msc_runtime_found *found;
     options.cancel = o->cancel;
+    options.has_own = true;
     MSC_TRY(msc_runtime_start(out, &options));
     const struct msc_runtime_host *host = msc_runtime_host(*out);
     for (size_t i = 0; i < n; i++) {

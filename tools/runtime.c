@@ -203,10 +203,15 @@ static enum msc_status read_host(struct msc_runtime *r, const cJSON *answer) {
     return read_features(r, features);
 }
 
-static enum msc_status ask_host(struct msc_runtime *r) {
-    cJSON *answer = NULL;
-    MSC_TRY(msc_runtime__exchange(r, cJSON_CreateObject(), "hello", &answer));
-    enum msc_status status = read_host(r, answer);
+static enum msc_status ask_host(struct msc_runtime *r, bool has_own) {
+    cJSON *request = cJSON_CreateObject(), *answer = NULL;
+    enum msc_status status = request && has_own ? msc_json_add_bool(request, "own", true) : MSC_OK;
+    if (status != MSC_OK) {
+        cJSON_Delete(request);
+        return status;
+    }
+    MSC_TRY(msc_runtime__exchange(r, request, "hello", &answer));
+    status = read_host(r, answer);
     cJSON_Delete(answer);
     return status == MSC_OK ? MSC_OK : msc_status_prefix(status, PROGRAM ", hello");
 }
@@ -233,7 +238,7 @@ enum msc_status msc_runtime_start(struct msc_runtime **out,
         goto out;
     }
     msc_process_set_cancel(r->process, options->cancel, 1);
-    MSC_TRY_OUT(ask_host(r));
+    MSC_TRY_OUT(ask_host(r, options->has_own));
     *out = r;
     r = NULL;
 out:

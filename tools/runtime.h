@@ -32,6 +32,7 @@ struct msc_runtime_options {
     const char *const *command;      // NULL-terminated; NULL: found as described above
     double timeout_s;                // longest silence; the program sends a note per loaded model
     const struct msc_cancel *cancel; // polled while waiting; may be NULL
+    bool has_own;                    // mscgym's own library is loaded, too
 };
 
 #define MSC_RUNTIME_OPTIONS_INIT                                                                   \
@@ -50,7 +51,8 @@ struct msc_runtime_host {
     int n_threads;
     struct msc_runtime_found *found;
     size_t n_found;
-    struct msc_runtime_found own; // mscgym's own library; name NULL: the program does not say
+    struct msc_runtime_found own; // mscgym's own library; name NULL: not asked for, or the
+                                  // program does not say
 };
 
 // Starts the program and queries its runtimes. *out is owned by the caller (msc_runtime_stop).
