@@ -24,6 +24,10 @@ end() {
     {
         kill -KILL $worker $parent
         wait $parent
+        # Killed processes have their files open until they have ended.
+        while ls -l /proc/[0-9]*/fd | grep -q "$TMPDIR/mscgym-run-"; do
+            sleep 0.01
+        done
     } 2>/dev/null
 }
 search
