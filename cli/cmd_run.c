@@ -28,9 +28,8 @@ static const struct msc_cli_option options[] = {
     {.name = "MODEL",
      .type = MSC_CLI_TEXT,
      .values = MSC_CLI_FILES,
-     .help =
-         "ONNX, GGUF, or MSCGraph as text or JSON; with --inputs also RECORD, CONFIG:STAGE or the "
-         "manifest of mscgym split",
+     .help = "ONNX, GGUF, or MSCGraph as text or JSON; with --inputs also RECORD, CONFIG:STAGE or "
+             "the manifest of mscgym split",
      .offset = RUN(model),
      .is_positional = true,
      .is_required = true},
