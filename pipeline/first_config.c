@@ -79,18 +79,20 @@ static const struct proposal *choose_proposal(const struct msc_first_config_opti
     return target && target->min_bits == 8 ? &bytes : &few_bits;
 }
 
-static enum msc_status add_search(cJSON *config, const struct msc_first_config_options *o) {
+static enum msc_status add_search(cJSON *config, const struct first *f) {
+    const char *target = f->options->target;
     cJSON *section = cJSON_CreateObject(), *gym, *entry, *env;
     MSC_TRY(msc_json_add(config, "quantize", section));
-    MSC_TRY(o->target ? msc_json_add_text(section, "target", o->target) : MSC_OK);
+    MSC_TRY(target ? msc_json_add_text(section, "target", target) : MSC_OK);
     MSC_TRY(msc_json_add(section, "gym", gym = cJSON_CreateArray()));
     MSC_TRY(msc_json_push(gym, entry = cJSON_CreateObject()));
     MSC_TRY(msc_json_add(entry, "env", env = cJSON_CreateObject()));
-    MSC_TRY(msc_json_add(env, "rules", cJSON_Parse(choose_proposal(o)->rules)));
-    return msc_json_add(env, "choices", cJSON_Parse(choose_proposal(o)->choices));
+    MSC_TRY(msc_json_add(env, "rules", cJSON_Parse(f->proposal->rules)));
+    return msc_json_add(env, "choices", cJSON_Parse(f->proposal->choices));
 }
 
-static enum msc_status fill_config(cJSON *config, const struct msc_first_config_options *o) {
+static enum msc_status fill_config(cJSON *config, const struct first *f) {
+    const struct msc_first_config_options *o = f->options;
     cJSON *dataset = cJSON_CreateObject();
     MSC_TRY(msc_json_add(config, "dataset", dataset));
     MSC_TRY(msc_json_add_text(dataset, "inputs", o->inputs));
@@ -98,15 +100,14 @@ static enum msc_status fill_config(cJSON *config, const struct msc_first_config_
     MSC_TRY(msc_json_add_number(dataset, "validation", HELD_BACK));
     MSC_TRY(msc_json_add_text(config, "model", o->model));
     MSC_TRY(msc_json_add_text(config, "verbose", "warning"));
-    return add_search(config, o);
+    return add_search(config, f);
 }
 
 static enum msc_status open_session(struct first *f) {
     struct msc_config *config = NULL;
     struct msc_processor_options host = f->options->host;
     cJSON *json = cJSON_CreateObject();
-    enum msc_status status =
-        json ? fill_config(json, f->options) : MSC_FAIL(MSC_E_NOMEM, "out of memory");
+    enum msc_status status = json ? fill_config(json, f) : MSC_FAIL(MSC_E_NOMEM, "out of memory");
     if (status != MSC_OK) {
         cJSON_Delete(json);
         return status;
@@ -128,7 +129,7 @@ static double round_up(double x) {
 static enum msc_status find_bound(struct first *f) {
     const struct msc_space *space = msc_env_space(f->session.env);
     const struct msc_cost *cost = msc_space_find_cost(space, "size_ratio");
-    const struct proposal *p = f->proposal = choose_proposal(f->options);
+    const struct proposal *p = f->proposal;
     if (!cost || space->n_baselines < p->n_uniform) {
         return MSC_FAIL(MSC_E_INVALID, "init: %s has no tensor that the target can quantise",
                         f->options->model);
@@ -335,7 +336,7 @@ static enum msc_status run(cJSON *found, struct first *f) {
 
 enum msc_status msc_first_config(struct cJSON **out,
                                  const struct msc_first_config_options *options) {
-    struct first f = {.options = options};
+    struct first f = {.options = options, .proposal = choose_proposal(options)};
     cJSON *found = cJSON_CreateObject();
     enum msc_status status = found ? run(found, &f) : MSC_FAIL(MSC_E_NOMEM, "out of memory");
     msc_session_close(&f.session);
