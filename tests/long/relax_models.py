@@ -316,6 +316,9 @@ def main():
     parser.add_argument("--no-run", action="store_true")
     parser.add_argument("names", nargs="*")
     options = parser.parse_intermixed_args()
+    unknown = set(options.names) - {*MODULES, *FILES}
+    if unknown:
+        parser.error(f"unknown: {', '.join(sorted(unknown))}; expected some of {', '.join([*MODULES, *FILES])}")
     warnings.simplefilter("ignore")
     torch.set_num_threads(1)
     results = []
