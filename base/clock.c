@@ -7,10 +7,18 @@
 
 #define NS_PER_SECOND 1000000000u
 
-uint64_t msc_clock_ns(void) {
+static uint64_t read_ns(clockid_t clock) {
     struct timespec now = {0};
-    clock_gettime(CLOCK_MONOTONIC, &now);
+    clock_gettime(clock, &now);
     return (uint64_t)now.tv_sec * NS_PER_SECOND + (uint64_t)now.tv_nsec;
+}
+
+uint64_t msc_clock_ns(void) {
+    return read_ns(CLOCK_MONOTONIC);
+}
+
+uint64_t msc_clock_cpu_ns(void) {
+    return read_ns(CLOCK_PROCESS_CPUTIME_ID);
 }
 
 double msc_clock_seconds(void) {

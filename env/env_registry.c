@@ -12,13 +12,15 @@ extern const struct msc_env_def msc_env_quantize;
 extern const struct msc_env_def msc_env_prune;
 extern const struct msc_env_def msc_env_combined;
 extern const struct msc_env_def msc_env_placement;
+extern const struct msc_env_def msc_env_schedule;
 extern const struct msc_env_def msc_env_table;
 extern const struct msc_env_def msc_env_process;
 extern const struct msc_env_def msc_env_toy;
 
 static const struct msc_env_def *const definitions[] = {
-    &msc_env_quantize, &msc_env_prune,   &msc_env_combined, &msc_env_placement,
-    &msc_env_table,    &msc_env_process, &msc_env_toy,      NULL,
+    &msc_env_quantize,  &msc_env_prune,    &msc_env_combined,
+    &msc_env_placement, &msc_env_schedule, &msc_env_table,
+    &msc_env_process,   &msc_env_toy,      NULL,
 };
 
 const struct msc_env_def *const *msc_env_list(void) {

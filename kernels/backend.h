@@ -92,6 +92,29 @@ struct msc_placement {
     const char *kernel; // the family of kernels: "convolution", "reference"
 };
 
+// What a step computes, as far as the choice among its variants depends on it: steps of equal work
+// have the same variants and get the same choice.
+struct msc_work {
+    char kind[32];              // "int8 3x3", "float32"
+    uint64_t rows, cols, depth; // results are [rows][cols], each a sum of `depth` products
+};
+
+// The variants of a step: ways to compute it that give the same bits on this device.
+enum { MSC_MOST_VARIANTS = 16, MSC_VARIANT_BYTES = 40 };
+struct msc_variants {
+    struct msc_work work;
+    int n;
+    char names[MSC_MOST_VARIANTS][MSC_VARIANT_BYTES];
+    int by_rule; // what is taken if no choice is kept for similar work
+    int kept;    // the choice kept for this work or for similar work; -1: none
+};
+
+// A choice to keep for later runs on this device.
+struct msc_kept_choice {
+    struct msc_work work;
+    char variant[MSC_VARIANT_BYTES];
+};
+
 // Memory of a backend that does not set memory_is_host.
 struct msc_backend_memory {
     bool is_host;           // it is physically host memory: integrated GPUs, software drivers
@@ -123,6 +146,17 @@ struct msc_backend_def {
     void (*release)(struct msc_backend *b, struct msc_step *step);
     // Optional: where a prepared step runs. The strings are static.
     struct msc_placement (*place)(const struct msc_backend *b, const struct msc_step *step);
+
+    // Optional, all three or none: the variants of a step, which depend on whether it computes floats
+    // or integers; so they are known after its first run. False: it has none, or did not run.
+    bool (*variants)(const struct msc_backend *b, const struct msc_step *step,
+                     struct msc_variants *out);
+    // Later runs of the step use this variant; -1: what is kept or, if nothing is, by_rule. No run
+    // may be in progress.
+    void (*choose)(struct msc_backend *b, const struct msc_step *step, int variant);
+    // Keeps choices for this device, for backends opened later, in options.cache_folder. They
+    // replace those kept for equal work. MSC_E_INVALID: there is no folder.
+    enum msc_status (*keep)(struct msc_backend *b, const struct msc_kept_choice choices[], size_t n);
 
     // Packs the step's weights and bias for its kernel. `edits` has one edit per weight slot (NULL:
     // float), and at least one element even if the step has no slot. If the step needs no weights,

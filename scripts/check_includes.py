@@ -16,8 +16,8 @@ BACKEND = GRAPH + ["graph/reference", "kernels", "kernels/lowering"]
 BELOW_ENV = GRAPH + ["graph/passes", "graph/reference", "graph/rules", "graph/onnx", "kernels",
                      "kernels/vulkan", "kernels/engine", "tools"]
 ENV = BELOW_ENV + ["env/api", "env"]
-ABOVE_ENV = ENV + ["env/quantize", "env/prune", "env/combined", "env/placement", "agents",
-                   "records"]
+ABOVE_ENV = ENV + ["env/quantize", "env/prune", "env/combined", "env/placement", "env/schedule",
+                   "agents", "records"]
 BELOW_PIPELINE = ABOVE_ENV + ["supervise", "cluster", "search", "checks", "results", "config", "model"]
 ALLOWED = {
     "base": [],
@@ -45,6 +45,7 @@ ALLOWED = {
     "env/prune": ENV,
     "env/combined": ENV + ["env/quantize", "env/prune"],
     "env/placement": ENV,
+    "env/schedule": ENV,
     "agents": ["base", "env/api"],
     "records": ["base", "env/api"],
     "supervise": ["base", "records"],

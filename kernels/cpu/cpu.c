@@ -14,6 +14,7 @@ static void cpu_close(struct msc_backend *base) {
     struct msc_cpu_backend *b = msc_cpu_from(base);
     msc_cpu_memory_destroy(b->memory, b->base.options.n_threads);
     msc_routine_close(b->engine);
+    msc_free(b->kept_path);
     msc_free(b);
 }
 
@@ -42,7 +43,7 @@ static enum msc_status cpu_init(struct msc_cpu_backend *b) {
         snprintf(b->numerics + n, sizeof(b->numerics) - (size_t)n, " threads-%d",
                  o->kernel_threads);
     }
-    return MSC_OK;
+    return msc_cpu_kept_init(b);
 }
 
 static enum msc_status cpu_open(struct msc_backend **out,
@@ -116,6 +117,21 @@ static void cpu_release(struct msc_backend *base, struct msc_step *step) {
         p->family->release(p->kernel);
         msc_free(p);
         step->kernel = NULL;
+    }
+}
+
+static bool cpu_variants(const struct msc_backend *base, const struct msc_step *step,
+                         struct msc_variants *out) {
+    (void)base;
+    const struct prepared *p = step->kernel;
+    return p && p->family->variants && p->family->variants(p->kernel, out);
+}
+
+static void cpu_choose(struct msc_backend *base, const struct msc_step *step, int variant) {
+    (void)base;
+    const struct prepared *p = step->kernel;
+    if (p && p->family->choose) {
+        p->family->choose(p->kernel, variant);
     }
 }
 
@@ -359,6 +375,9 @@ const struct msc_backend_def msc_backend_cpu = {
     .prepare = cpu_prepare,
     .release = cpu_release,
     .place = cpu_place,
+    .variants = cpu_variants,
+    .choose = cpu_choose,
+    .keep = msc_cpu_keep,
     .weights = cpu_weights,
     .release_weights = cpu_release_weights,
     .run = cpu_run,

@@ -13,6 +13,7 @@
 
 #include "kernels/backend.h"
 #include "kernels/cpu/routine.h"
+#include "kernels/choices.h"
 #include "kernels/lowering/digits.h"
 #include "kernels/lowering/lowering.h"
 
@@ -36,11 +37,19 @@ struct msc_cpu_backend {
     const struct msc_simd_winograd *winograd;
     struct msc_cpu_memory *memory; // [n_threads]
     char numerics[160];
+    char *kept_path;  // of the file of `kept`; NULL: there is no folder
+    char device[256]; // names the processor in this file
+    struct msc_choices kept;
 };
 
 static inline struct msc_cpu_backend *msc_cpu_from(const struct msc_backend *b) {
     return (struct msc_cpu_backend *)b;
 }
+
+// cpu_kept.c: reads the choices kept for this processor, and keeps more (msc_backend_def.keep).
+enum msc_status msc_cpu_kept_init(struct msc_cpu_backend *b);
+enum msc_status msc_cpu_keep(struct msc_backend *b, const struct msc_kept_choice choices[],
+                             size_t n);
 
 enum msc_status msc_cpu_memory_create(struct msc_cpu_memory **out, int n_threads);
 void msc_cpu_memory_destroy(struct msc_cpu_memory *memory, int n_threads); // accepts NULL
@@ -90,6 +99,9 @@ struct msc_cpu_family {
     enum msc_status (*weights)(void *kernel, struct msc_cpu_backend *b,
                                const struct msc_edit *const edits[], void **out, size_t *n_bytes);
     void (*release_weights)(void *weights);
+    // Optional, both or none: as in msc_backend_def.
+    bool (*variants)(const void *kernel, struct msc_variants *out);
+    void (*choose)(void *kernel, int variant);
 };
 
 const struct msc_cpu_family *msc_cpu_family_of(const struct msc_graph *g,

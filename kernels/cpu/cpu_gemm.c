@@ -188,6 +188,7 @@ static enum msc_status cpu_gemm_init(struct msc_cpu_gemm *k, const struct msc_pl
     if (!k->gives_sums) {
         k->float_indirect = msc_cpu_gemm_choose_product(k, MSC_CPU_GEMM_FLOAT_INDIRECT);
     }
+    MSC_TRY(msc_cpu_gemm_create_ways(k));
     struct msc_gemm_desc *d = &k->chunks[MSC_CPU_GEMM_FLOAT].desc;
     d->bias = k->bias.floats;
     d->has_clip = float_desc.has_clip;
@@ -240,6 +241,7 @@ void msc_cpu_gemm_release(void *kernel) {
     struct msc_cpu_gemm *k = kernel;
     if (k) {
         msc_cpu_gemm_destroy_routines(k);
+        msc_free(k->ways);
         for (int i = 0; i < 3; i++) {
             msc_cpu_ewise_destroy(k->epilogues[i]);
         }
@@ -261,4 +263,6 @@ const struct msc_cpu_family msc_cpu_conv_gemm = {
     .quantizes = true,
     .weights = msc_cpu_gemm_weights,
     .release_weights = msc_cpu_gemm_release_weights,
+    .variants = msc_cpu_gemm_variants,
+    .choose = msc_cpu_gemm_choose,
 };

@@ -33,6 +33,8 @@
 #include "kernels/cpu/simd_indirect.h"
 #include "kernels/lowering/gemm.h"
 
+#include <stdatomic.h>
+
 enum msc_cpu_gemm_unit {
     MSC_CPU_GEMM_FLOAT,
     MSC_CPU_GEMM_FLOAT_INDIRECT,  // uses cpu_gemm_indirect.c instead of a routine
@@ -83,6 +85,22 @@ struct msc_cpu_gemm_chunks {
     int64_t images;  // images per chunk; 1 for bands, and for positions of a pointwise convolution
 };
 
+// A way to compute a step, one of those that give the same bits (cpu_gemm_ways.c).
+struct msc_cpu_gemm_way {
+    const char *name;
+    enum msc_cpu_gemm_unit unit;
+    int64_t block; // for our own products: bytes of windows between changes of the block of
+                   // channels; 0: as many as fit a first-level cache
+};
+enum { MSC_CPU_GEMM_WAYS = 5 };
+struct msc_cpu_gemm_ways {
+    struct msc_work work;
+    int n;
+    const struct msc_cpu_gemm_way *list[MSC_CPU_GEMM_WAYS];
+    int by_rule, kept, chosen;
+    atomic_bool was_used;
+};
+
 struct msc_cpu_gemm_routine; // an msc_routine made when it is first needed
 
 struct msc_cpu_gemm {
@@ -102,7 +120,8 @@ struct msc_cpu_gemm {
     const struct msc_simd_product *indirect, *float_indirect; // products of the two indirect units;
                                                               // NULL: none
     const struct msc_simd_winograd
-        *winograd; // of the unit WINOGRAD; NULL: the unit is not possible
+        *winograd;                  // of the unit WINOGRAD; NULL: the unit is not possible
+    struct msc_cpu_gemm_ways *ways; // [2] of calls that compute floats, and integers
     struct msc_cpu_gemm_chunks chunks[MSC_CPU_GEMM_UNIT_COUNT];
     struct msc_cpu_gemm_routine *routines; // [MSC_CPU_GEMM_UNIT_COUNT]
     struct msc_cpu_ewise
@@ -245,9 +264,10 @@ struct msc_simd_indirect msc_cpu_gemm_indirect(const struct msc_cpu_gemm *k,
 
 // ---- cpu_gemm_winograd.c -----------------------------------------------------------------------
 
-// Winograd's algorithm, if it is faster than the other units; otherwise NULL. The chunks and
-// products of the other units must be set.
+// Winograd's algorithm, if it can compute this; otherwise NULL.
 const struct msc_simd_winograd *msc_cpu_gemm_choose_winograd(const struct msc_cpu_gemm *k);
+// True if it is probably faster than the other units, whose products must be set.
+bool msc_cpu_gemm_prefers_winograd(const struct msc_cpu_gemm *k);
 // True if the algorithm gives the sums of these weights. `largest` is the largest sum of |w| of an
 // output channel.
 bool msc_cpu_gemm_winograd_fits(int64_t largest);
@@ -260,5 +280,16 @@ size_t msc_cpu_gemm_winograd_scratch(const struct msc_cpu_gemm *k);
 struct msc_simd_image_windows msc_cpu_gemm_winograd(const struct msc_cpu_gemm *k,
                                                     const struct msc_quant *q, const void *packed,
                                                     void *memory);
+
+// ---- cpu_gemm_ways.c ---------------------------------------------------------------------------
+
+// Finds the ways, once the units that are possible are known, and chooses among them.
+enum msc_status msc_cpu_gemm_create_ways(struct msc_cpu_gemm *k);
+// The chosen way of a call that computes integers or floats, and notes that there was such a call;
+// NULL: there is no choice.
+const struct msc_cpu_gemm_way *msc_cpu_gemm_way(const struct msc_cpu_gemm *k, bool is_integer);
+// The functions `variants` and `choose` of the family.
+bool msc_cpu_gemm_variants(const void *kernel, struct msc_variants *out);
+void msc_cpu_gemm_choose(void *kernel, int variant);
 
 #endif

@@ -16,25 +16,28 @@ static bool has_padding(const struct msc_gemm_desc *d) {
     return false;
 }
 
-// The fastest int8 unit of a product, without depthwise loops and Winograd's algorithm.
-static enum msc_cpu_gemm_unit direct_unit(const struct msc_cpu_gemm_run *r) {
+// The unit of int8 that a routine computes.
+static enum msc_cpu_gemm_unit routine_unit(const struct msc_cpu_gemm_run *r) {
     const struct msc_cpu_gemm *k = r->k;
-    if (k->indirect) {
-        return MSC_CPU_GEMM_INDIRECT;
-    }
-    if (!msc_routine_isa().has_int8) {
-        return MSC_CPU_GEMM_INTEGER;
-    }
     bool pads = k->desc.kind == MSC_GEMM_CONV && has_padding(&k->desc);
     return pads && msc_cpu_gemm__zero_point(r->quant, 0) != 0 ? MSC_CPU_GEMM_INT8_PADDED
                                                               : MSC_CPU_GEMM_INT8;
 }
 
-// The fastest unit for this input and these weights. Integer units require that both are integers.
-static enum msc_cpu_gemm_unit best_unit(const struct msc_cpu_gemm_run *r,
+// The unit for weights that do not fit Winograd's algorithm.
+static enum msc_cpu_gemm_unit direct_unit(const struct msc_cpu_gemm_run *r) {
+    if (r->k->indirect) {
+        return MSC_CPU_GEMM_INDIRECT;
+    }
+    return msc_routine_isa().has_int8 ? routine_unit(r) : MSC_CPU_GEMM_INTEGER;
+}
+
+// The unit for this input and these weights. Integer units require that both are integers.
+static enum msc_cpu_gemm_unit best_unit(struct msc_cpu_gemm_run *r,
                                         const struct msc_cpu_gemm_variant *v) {
     const struct msc_cpu_gemm *k = r->k;
     if (!r->quant || !msc_cpu_gemm_is_integer(v)) {
+        r->way = msc_cpu_gemm_way(k, false);
         return msc_cpu_gemm_float_unit(k);
     }
     if (!msc_cpu_gemm_is_int8(v) || !k->backend->base.options.allow_int8) {
@@ -46,10 +49,8 @@ static enum msc_cpu_gemm_unit best_unit(const struct msc_cpu_gemm_run *r,
     if (k->desc.kind == MSC_GEMM_CONV_TRANSPOSE || msc_quant_is_by_channel(r->quant)) {
         return MSC_CPU_GEMM_INTEGER;
     }
-    if (k->winograd) {
-        return MSC_CPU_GEMM_WINOGRAD;
-    }
-    return direct_unit(r);
+    r->way = msc_cpu_gemm_way(k, true);
+    return r->way->unit == MSC_CPU_GEMM_INT8 ? routine_unit(r) : r->way->unit;
 }
 
 static bool is_own(enum msc_cpu_gemm_unit unit) {
@@ -399,6 +400,7 @@ static void begin_own(struct msc_cpu_gemm_run *r) {
     }
     if (msc_cpu_gemm_is_indirect(r->unit)) {
         r->indirect = msc_cpu_gemm_indirect(r->k, r->unit, r->pack->own, r->own_scratch);
+        r->indirect.at_once = r->way ? r->way->block : 0;
         return;
     }
     r->depthwise = (struct msc_cpu_gemm_depthwise){.k = r->k,

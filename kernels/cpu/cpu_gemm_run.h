@@ -11,6 +11,7 @@ struct msc_cpu_gemm_run {
     const struct msc_cpu_gemm_chunks *chunks;
     const struct msc_cpu_gemm_pack *pack;
     const struct msc_routine *routine;
+    const struct msc_cpu_gemm_way *way; // chosen for the call; NULL: there is no choice
     enum msc_cpu_gemm_unit unit;
     const struct msc_quant *quant; // quantisation of the input; NULL: float32
     const struct msc_cpu_ewise *epilogue;

@@ -151,7 +151,9 @@ enum msc_status msc_cpu_gemm_weights(void *kernel, struct msc_cpu_backend *b,
     // An estimate: usually there is one pack, no larger than the floats, or twice as large for
     // Winograd's algorithm. Edited elements are stored in addition.
     size_t weight_bytes = msc_array_n_bytes(k->weight);
-    *n_bytes = k->winograd && v->quant.bits > 0 ? 2 * weight_bytes : weight_bytes;
+    *n_bytes = k->winograd && v->quant.bits > 0 && msc_cpu_gemm_prefers_winograd(k)
+                   ? 2 * weight_bytes
+                   : weight_bytes;
     *n_bytes += v->elements == k->weight ? 0 : weight_bytes;
     *out = v;
     return MSC_OK;

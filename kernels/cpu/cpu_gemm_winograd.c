@@ -32,13 +32,12 @@ static bool is_faster(const struct msc_gemm_desc *d, int64_t bytes_per_pair) {
 }
 
 const struct msc_simd_winograd *msc_cpu_gemm_choose_winograd(const struct msc_cpu_gemm *k) {
-    const struct msc_simd_winograd *winograd = k->backend->winograd;
+    return has_small_windows(&k->desc) ? k->backend->winograd : NULL;
+}
+
+bool msc_cpu_gemm_prefers_winograd(const struct msc_cpu_gemm *k) {
     bool has_tiles = k->indirect && k->indirect == k->backend->tiles; // these are faster
-    if (!winograd || has_tiles || !has_small_windows(&k->desc) ||
-        !is_faster(&k->desc, winograd->bytes_per_pair)) {
-        return NULL;
-    }
-    return winograd;
+    return !has_tiles && is_faster(&k->desc, k->winograd->bytes_per_pair);
 }
 
 // Bytes count as int8, so their magnitude is at most 128.

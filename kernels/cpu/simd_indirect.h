@@ -31,7 +31,9 @@ struct msc_simd_indirect {
     int64_t depth;       // bytes per run
     const void *weights; // packed
     int64_t channels;
-    void *scratch; // of msc_simd_product.scratch_bytes, aligned to 64 bytes
+    int64_t at_once; // bytes of windows to multiply with all channels before the next windows; 0:
+                     // as many as fit a first-level cache. Changes no result
+    void *scratch;   // of msc_simd_product.scratch_bytes, aligned to 64 bytes
 };
 
 // The epilogue of windows. First `finish` converts sums to y (sums of floats are not scaled). Then

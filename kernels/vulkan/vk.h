@@ -23,7 +23,7 @@
 #ifndef MSC_KERNELS_VULKAN_VK_H
 #define MSC_KERNELS_VULKAN_VK_H
 
-#include "kernels/backend.h"
+#include "kernels/choices.h"
 #include "kernels/vulkan/vk_api.h"
 #include "kernels/vulkan/vk_shaders.h"
 
@@ -227,7 +227,7 @@ struct msc_vk_tuned {
     struct msc_vk_shape shape;
     int tile;
 };
-#define MSC_VK_MAX_TUNED 48
+#define MSC_VK_MAX_TUNED MSC_MOST_CHOICES
 
 // A product of matrices of bytes, [rows][depth] by [depth][cols], that a subgroup computes at a
 // time; `subgroup` is the number of its invocations.
@@ -367,11 +367,21 @@ bool msc_vk_matrix_fits_tiles(const struct msc_vk_matrix *size);
 // similar, the fastest tile according to a cost model (msc_vk_choose_by_rule).
 int msc_vk_choose_tile(const struct msc_vk *vk, const struct msc_vk_shape *shape);
 int msc_vk_choose_by_rule(const struct msc_vk *vk, const struct msc_vk_shape *shape);
+// The tile kept for the most similar shape; -1: none is similar enough.
+int msc_vk_kept_tile(const struct msc_vk *vk, const struct msc_vk_shape *shape);
+// True if tuning measures the tile.
+bool msc_vk_tile_is_tried(const struct msc_vk *vk, int index);
+struct msc_work msc_vk_work_of(const struct msc_vk_shape *shape);
 
-// vk_tuned.c: loads and stores the result of `mscgym tune` for this device, driver and family. The
-// file is in the folder of the pipeline cache. A file of another device, driver or program version
-// is ignored.
+// vk_tuned.c: loads the tiles kept for this device, driver and family (kernels/choices.h). The file is
+// in the folder of the pipeline cache.
 void msc_vk_tuned_load(struct msc_vk *vk);
-enum msc_status msc_vk_tuned_save(const struct msc_vk *vk);
+// Keeps choices besides those of the file, and loads them all. MSC_E_INVALID: there is no folder.
+enum msc_status msc_vk_tuned_keep(struct msc_vk *vk, const struct msc_kept_choice choices[],
+                                  size_t n);
+// Keeps the tuned tiles.
+enum msc_status msc_vk_tuned_save(struct msc_vk *vk);
+// The index of the tile with this text, if the device can run it; otherwise -1.
+int msc_vk_find_tile(const struct msc_vk *vk, const char *text, bool is_integer);
 
 #endif

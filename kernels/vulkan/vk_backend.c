@@ -86,6 +86,25 @@ int msc_vulkan_n_messages(const struct msc_backend *b) {
     return __atomic_load_n(&msc_vk_from(b)->vk->n_messages, __ATOMIC_RELAXED);
 }
 
+static bool vulkan_variants(const struct msc_backend *base, const struct msc_step *step,
+                            struct msc_variants *out) {
+    const struct prepared *p = step->kernel;
+    return p && p->family && p->family->gemm &&
+           msc_vk_gemm_variants(p->family->gemm(p->kernel), msc_vk_from(base)->vk, out);
+}
+
+static void vulkan_choose(struct msc_backend *base, const struct msc_step *step, int variant) {
+    const struct prepared *p = step->kernel;
+    if (p && p->family && p->family->gemm) {
+        msc_vk_gemm_choose_variant(p->family->gemm(p->kernel), msc_vk_from(base)->vk, variant);
+    }
+}
+
+static enum msc_status vulkan_keep(struct msc_backend *base, const struct msc_kept_choice choices[],
+                                   size_t n) {
+    return msc_vk_tuned_keep(msc_vk_from(base)->vk, choices, n);
+}
+
 // ---- Steps ------------------------------------------------------------------------------------
 
 // True if the step has a constant that is too large for a block.
@@ -436,6 +455,9 @@ const struct msc_backend_def msc_backend_vulkan = {
     .prepare = vulkan_prepare,
     .release = vulkan_release,
     .place = vulkan_place,
+    .variants = vulkan_variants,
+    .choose = vulkan_choose,
+    .keep = vulkan_keep,
     .weights = vulkan_weights,
     .release_weights = vulkan_release_weights,
     .max_calls = MSC_VK_MAX_CALLS,

@@ -329,6 +329,10 @@ static bool vk_conv_gemm_reads_channels(const void *kernel, int32_t input,
     return input == k->input && msc_gemm_reads_channels(&k->spec.desc, q);
 }
 
+static struct msc_vk_gemm *vk_conv_gemm_of(void *kernel) {
+    return ((struct msc_vk_conv_gemm *)kernel)->gemm;
+}
+
 const struct msc_vk_family msc_vk_conv = {.name = "convolution",
                                           .prepare = vk_conv_gemm_prepare,
                                           .release = vk_conv_gemm_release,
@@ -337,7 +341,8 @@ const struct msc_vk_family msc_vk_conv = {.name = "convolution",
                                           .reads_channels = vk_conv_gemm_reads_channels,
                                           .writes_quantized = true,
                                           .weights = msc_vk_conv_gemm_weights,
-                                          .release_weights = msc_vk_conv_gemm_release_weights};
+                                          .release_weights = msc_vk_conv_gemm_release_weights,
+                                          .gemm = vk_conv_gemm_of};
 
 const struct msc_vk_family msc_vk_linear = {.name = "linear",
                                             .prepare = vk_conv_gemm_prepare,
@@ -346,4 +351,5 @@ const struct msc_vk_family msc_vk_linear = {.name = "linear",
                                             .reads_integers = true,
                                             .writes_quantized = true,
                                             .weights = msc_vk_conv_gemm_weights,
-                                            .release_weights = msc_vk_conv_gemm_release_weights};
+                                            .release_weights = msc_vk_conv_gemm_release_weights,
+                                            .gemm = vk_conv_gemm_of};

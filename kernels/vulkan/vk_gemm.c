@@ -39,7 +39,10 @@ struct msc_vk_gemm {
     struct msc_vk_gemm_weight weight;
     bool is_pointwise, is_transposed, has_x_quads, has_x_sixteens, has_y_quads;
     struct msc_vk_block *geometry;
-    struct push push; // strides in floats
+    struct push push;          // strides in floats
+    struct msc_vk_shape shape; // of the last run; no rows: there was none
+    int tile;                  // that is taken for this shape
+    int forced;                // tile for every shape; -1: none
     // Pipelines by types of the factors and by tile, made when first used.
     struct msc_vk_pipeline *pipelines[MSC_VK_UNIT_COUNT][MSC_VK_MAX_TILES];
 };
@@ -197,6 +200,7 @@ enum msc_status msc_vk_gemm_create(struct msc_vk_gemm **out, struct msc_vk_backe
                                    const struct msc_vk_gemm_desc *desc) {
     struct msc_vk_gemm *g = msc_alloc_zero(1, sizeof(*g));
     MSC_TRY(MSC_ALLOCATED(g));
+    g->forced = -1;
     enum msc_status status = vk_gemm_init(g, b, desc);
     if (status != MSC_OK) {
         msc_vk_gemm_destroy(g, b);
@@ -316,6 +320,26 @@ static uint64_t depth_of(const struct msc_vk_gemm *g) {
     return (uint64_t)(g->desc.depth * n_taps(&g->desc));
 }
 
+static bool is_same_shape(const struct msc_vk_shape *a, const struct msc_vk_shape *b) {
+    return a->rows == b->rows && a->cols == b->cols && a->depth == b->depth &&
+           a->is_integer == b->is_integer;
+}
+
+// The tile for a shape. Choosing takes long if many choices are kept, so it is done once for each
+// shape that runs in a row.
+static int tile_of(struct msc_vk_gemm *g, const struct msc_vk *vk,
+                   const struct msc_vk_shape *shape) {
+    if (vk->forced_tile >= 0) {
+        return vk->forced_tile;
+    }
+    if (!is_same_shape(&g->shape, shape)) {
+        g->shape = *shape;
+        g->tile = msc_vk_choose_tile(vk, shape);
+    }
+    bool can_force = g->forced >= 0 && msc_vk_tile_is_possible(vk, g->forced, shape->is_integer);
+    return can_force ? g->forced : g->tile;
+}
+
 static enum msc_status vk_gemm_choose(struct choice *c, struct msc_vk_pipeline **pipeline,
                                       struct msc_vk_gemm *g, struct msc_vk *vk,
                                       enum msc_vk_unit unit, int n_calls) {
@@ -323,7 +347,7 @@ static enum msc_status vk_gemm_choose(struct choice *c, struct msc_vk_pipeline *
                                  .cols = (uint64_t)g->desc.n_cols,
                                  .depth = depth_of(g),
                                  .is_integer = unit == MSC_VK_UNIT_INT};
-    int tile = g->weight.is_depthwise ? 0 : msc_vk_choose_tile(vk, &shape);
+    int tile = g->weight.is_depthwise ? 0 : tile_of(g, vk, &shape);
     memset(c, 0, sizeof(*c));
     if (g->weight.is_depthwise) {
         choose_depthwise(c, g, vk, unit);
@@ -340,6 +364,38 @@ static enum msc_status vk_gemm_choose(struct choice *c, struct msc_vk_pipeline *
     }
     *pipeline = g->pipelines[unit][tile];
     return MSC_OK;
+}
+
+// ---- Variants ---------------------------------------------------------------------------------
+
+static bool is_offered(const struct msc_vk *vk, int tile, bool is_integer) {
+    return msc_vk_tile_is_possible(vk, tile, is_integer) && msc_vk_tile_is_tried(vk, tile);
+}
+
+bool msc_vk_gemm_variants(const struct msc_vk_gemm *g, const struct msc_vk *vk,
+                          struct msc_variants *out) {
+    const struct msc_vk_shape *s = &g->shape;
+    if (s->rows == 0) {
+        return false;
+    }
+    int by_rule = msc_vk_choose_by_rule(vk, s), kept = msc_vk_kept_tile(vk, s);
+    *out = (struct msc_variants){.work = msc_vk_work_of(s), .by_rule = 0, .kept = -1};
+    for (int tile = 0; tile < msc_vk_n_tiles(vk) && out->n < MSC_MOST_VARIANTS; tile++) {
+        if (is_offered(vk, tile, s->is_integer) || tile == by_rule || tile == kept) {
+            out->by_rule = tile == by_rule ? out->n : out->by_rule;
+            out->kept = tile == kept ? out->n : out->kept;
+            msc_vk_tile_text(out->names[out->n++], msc_vk_tile(vk, tile));
+        }
+    }
+    return true;
+}
+
+void msc_vk_gemm_choose_variant(struct msc_vk_gemm *g, const struct msc_vk *vk, int variant) {
+    struct msc_variants v;
+    g->forced = -1;
+    if (variant >= 0 && msc_vk_gemm_variants(g, vk, &v) && variant < v.n) {
+        g->forced = msc_vk_find_tile(vk, v.names[variant], g->shape.is_integer);
+    }
 }
 
 // ---- Running ----------------------------------------------------------------------------------

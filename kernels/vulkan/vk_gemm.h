@@ -66,6 +66,12 @@ struct msc_vk_gemm_call {
     const struct msc_quantized *quantized; // variants of y that msc_vk_can_write accepts
     int32_t n_quantized;
 };
+// The tiles that the last run could have taken, as variants of a step (kernels/backend.h). False:
+// there was no run, or it takes no tiles.
+bool msc_vk_gemm_variants(const struct msc_vk_gemm *g, const struct msc_vk *vk,
+                          struct msc_variants *out);
+// Takes a variant in later runs; -1: what is kept or by rule.
+void msc_vk_gemm_choose_variant(struct msc_vk_gemm *g, const struct msc_vk *vk, int variant);
 // Runs at most MSC_VK_MAX_CALLS calls.
 enum msc_status msc_vk_gemm_run(struct msc_vk_gemm *g, struct msc_vk_backend *b,
                                 enum msc_vk_unit unit, const struct msc_vk_gemm_call calls[],

@@ -37,6 +37,7 @@ typedef enum msc_status (*msc_vk_joint_init)(struct msc_vk_joint *k, struct msc_
                                              const struct msc_vk_joint_desc *d);
 
 // All functions except `weights` are called with the device's lock held.
+struct msc_vk_gemm;
 struct msc_vk_family {
     const char *name;
     // MSC_E_UNSUPPORTED: no shader supports the step, so it runs on the host. NULL for families of
@@ -59,6 +60,8 @@ struct msc_vk_family {
     enum msc_status (*weights)(void *kernel, struct msc_vk_backend *b,
                                const struct msc_edit *const edits[], void **out, size_t *n_bytes);
     void (*release_weights)(void *weights, struct msc_vk_backend *b);
+    // Optional: the product of the kernel, whose tiles are the variants of the step.
+    struct msc_vk_gemm *(*gemm)(void *kernel);
     // For families of single joints (vk_joint.h).
     msc_vk_joint_init init;
     bool takes_layouts; // `init` also supports layouts other than NCHW

@@ -2,7 +2,7 @@
 // does not change a bit of any result.
 #include "kernels/vulkan/vk.h"
 
-#include <math.h>
+#include <string.h>
 
 // `speed` is for products of floats, speed_integer for products of bytes. Both are relative to the
 // fastest tile without matrix units, on a fully occupied device. The numbers of family G were
@@ -113,30 +113,38 @@ int msc_vk_choose_by_rule(const struct msc_vk *vk, const struct msc_vk_shape *sh
 
 // ---- As tuned ---------------------------------------------------------------------------------
 
-static double vk_tiles_ratio(uint64_t a, uint64_t b) {
-    return fabs(log2((double)(a + 1) / (double)(b + 1)));
+struct msc_work msc_vk_work_of(const struct msc_vk_shape *s) {
+    struct msc_work work = {.rows = s->rows, .cols = s->cols, .depth = s->depth};
+    strcpy(work.kind, s->is_integer ? "int8" : "float32");
+    return work;
 }
 
-// The distance of two shapes. Columns count twice, because a tile that is wider than the output
-// computes columns outside of it.
-static double vk_tiles_distance(const struct msc_vk_shape *a, const struct msc_vk_shape *b) {
-    return vk_tiles_ratio(a->rows, b->rows) + 2.0 * vk_tiles_ratio(a->cols, b->cols) +
-           0.5 * vk_tiles_ratio(a->depth, b->depth) +
-           (a->is_integer == b->is_integer ? 0.0 : 100.0);
+int msc_vk_kept_tile(const struct msc_vk *vk, const struct msc_vk_shape *shape) {
+    const struct msc_work work = msc_vk_work_of(shape);
+    double least = MSC_SIMILAR_WORK;
+    int best = -1;
+    for (int i = 0; i < vk->n_tuned; i++) {
+        const struct msc_work of = msc_vk_work_of(&vk->tuned[i].shape);
+        double distance = msc_work_distance(&of, &work);
+        if (vk->tuned[i].shape.is_integer == shape->is_integer && distance < least) {
+            least = distance;
+            best = vk->tuned[i].tile;
+        }
+    }
+    return best;
 }
 
 int msc_vk_choose_tile(const struct msc_vk *vk, const struct msc_vk_shape *shape) {
-    const struct msc_vk_tuned *best = NULL;
-    double least = 6.0; // beyond this distance, no tuned shape is similar enough
+    int kept = msc_vk_kept_tile(vk, shape);
     if (vk->forced_tile >= 0) {
         return vk->forced_tile;
     }
-    for (int i = 0; i < vk->n_tuned; i++) {
-        double d = vk_tiles_distance(&vk->tuned[i].shape, shape);
-        if (d < least) {
-            least = d;
-            best = &vk->tuned[i];
-        }
-    }
-    return best ? best->tile : msc_vk_choose_by_rule(vk, shape);
+    return kept >= 0 ? kept : msc_vk_choose_by_rule(vk, shape);
+}
+
+// A software driver takes a second to compile a large tile of family G, so on such a driver only
+// the tiles of family G in tuning.tiles are measured.
+bool msc_vk_tile_is_tried(const struct msc_vk *vk, int tile) {
+    bool is_software = vk->properties.deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU;
+    return vk->tuning.is_family_u || !is_software || (vk->tuning.tiles >> tile & 1u) != 0;
 }

@@ -112,14 +112,6 @@ static double gflops(const struct msc_vk_shape *s, double seconds) {
     return 2e-9 * (double)s->rows * (double)s->cols * (double)s->depth / seconds;
 }
 
-// True if the tile is to be measured. A software driver takes a second to compile a large tile of
-// family G, so on such a driver only the tiles of family G in tuning.tiles are measured.
-static bool is_tried(const struct msc_vk *vk, int tile, bool is_integer) {
-    bool is_software = vk->properties.deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU;
-    return msc_vk_tile_is_possible(vk, tile, is_integer) &&
-           (vk->tuning.is_family_u || !is_software || (vk->tuning.tiles >> tile & 1u) != 0);
-}
-
 static enum msc_status tune_shape(struct msc_vulkan_tuned *out, struct job *j) {
     struct msc_vk *vk = j->b->vk;
     double best = 0.0, seconds;
@@ -129,7 +121,8 @@ static enum msc_status tune_shape(struct msc_vulkan_tuned *out, struct job *j) {
                                      .depth = j->shape.depth,
                                      .is_integer = j->shape.is_integer};
     for (int tile = 0; tile < msc_vk_n_tiles(vk); tile++) {
-        if (!is_tried(vk, tile, j->shape.is_integer)) {
+        if (!msc_vk_tile_is_possible(vk, tile, j->shape.is_integer) ||
+            !msc_vk_tile_is_tried(vk, tile)) {
             continue;
         }
         vk->forced_tile = tile;
