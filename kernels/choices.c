@@ -43,9 +43,9 @@ double msc_work_distance(const struct msc_work *a, const struct msc_work *b) {
 }
 
 const struct msc_kept_choice *msc_choices_find(const struct msc_choices *kept,
-                                               const struct msc_work *work) {
+                                               const struct msc_work *work, double most) {
     const struct msc_kept_choice *best = NULL;
-    double least = MSC_SIMILAR_WORK;
+    double least = most;
     for (int i = 0; i < kept->n; i++) {
         const struct msc_work *of = &kept->choices[i].work;
         double distance = msc_work_distance(of, work);

@@ -34,9 +34,8 @@ void msc_choices_put(struct msc_choices *kept, const struct msc_kept_choice *cho
 // twice the rows. Columns count twice, because a tile that is wider than the result computes
 // columns outside of it; the depth counts half.
 double msc_work_distance(const struct msc_work *a, const struct msc_work *b);
-// The choice of the most similar work of the same kind; NULL: none is similar enough.
+// The choice of the most similar work of the same kind, at a distance below `most`; NULL: none.
 const struct msc_kept_choice *msc_choices_find(const struct msc_choices *kept,
-                                               const struct msc_work *work);
-#define MSC_SIMILAR_WORK 6.0 // work beyond this distance is not similar
+                                               const struct msc_work *work, double most);
 
 #endif

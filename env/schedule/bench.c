@@ -3,19 +3,16 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "kernels/engine/evaluator.h"
+#include "kernels/vulkan/vulkan.h"
 #include "tools/bias_edits.h"
 #include "tools/strategy.h"
 
 #include <math.h>
 #include <string.h>
 
-enum { SIDES = 3 }; // the point, by rule, by rule once more
-
-// Times of one side: of the current run, and the least of all. Whatever belongs to no step, such as
-// quantising a value, is the last item.
-struct side {
-    double *now, *least; // [n_steps + 1]
-    double whole;        // least time of a whole run
+enum {
+    SIDES = 3,        // the point, by rule, by rule once more
+    FIRST_ROUNDS = 5, // by rule, when the bench is opened
 };
 
 struct msc_schedule_bench {
@@ -32,8 +29,12 @@ struct msc_schedule_bench {
     int32_t *class_of;                  // [n_steps] or -1
     uint32_t *by_rule;                  // [n_classes]
     double *class_us, *class_rule_us;   // [n_classes]
-    struct side sides[SIDES];
-    int side; // that runs now
+    const uint32_t *running;            // [n_classes] choices of the current run
+    // Of the current run, and the least of all runs by step and variant; a step without a choice has
+    // variant 0. Whatever belongs to no step, such as quantising a value, is the last item.
+    double *now, (*least)[MSC_MOST_VARIANTS]; // [n_steps + 1]
+    double whole[SIDES];                      // least time of a whole run
+    bool is_processor;                        // processors of this machine compute
 };
 
 // ---- Running ----------------------------------------------------------------------------------
@@ -42,7 +43,8 @@ static void note_time(void *payload, const struct msc_plan *plan, int32_t step, 
                       uint64_t ns) {
     struct msc_schedule_bench *b = payload;
     (void)value;
-    b->sides[b->side].now[step == MSC_NO_ID ? plan->n_steps : step] += (double)ns / 1000.0;
+    double *now = &b->now[step == MSC_NO_ID ? plan->n_steps : step];
+    *now = (isnan(*now) ? 0.0 : *now) + (double)ns / 1000.0;
 }
 
 static enum msc_status take_batch(void *payload, size_t trial, size_t batch,
@@ -56,33 +58,35 @@ static bool tells_steps(const struct msc_schedule_bench *b) {
     return b->o.backend->def->max_calls <= 1;
 }
 
-// A processor's time is not disturbed by other programs, and one thread computes.
 static uint64_t now_ns(const struct msc_schedule_bench *b) {
-    return tells_steps(b) ? msc_clock_cpu_ns() : msc_clock_ns();
+    return b->is_processor ? msc_clock_cpu_ns() : msc_clock_ns();
 }
 
-static void keep_lesser(double *least, double us, bool is_first) {
-    *least = is_first || us < *least ? us : *least;
+// The index of the variant of a step or of the last item.
+static uint32_t variant_of(const struct msc_schedule_bench *b, int32_t step,
+                           const uint32_t choices[]) {
+    int32_t k = step < b->plan->n_steps ? b->class_of[step] : -1;
+    return k >= 0 ? choices[k] : 0;
 }
 
-static enum msc_status run_side(struct msc_schedule_bench *b, int side, bool is_first) {
+static enum msc_status run_side(struct msc_schedule_bench *b, int side) {
     const struct msc_sink sink = {.batch = take_batch};
     struct msc_eval_trial trial = {.edits = b->edits};
-    struct side *s = &b->sides[side];
-    b->side = side;
     for (int32_t i = 0; i <= b->plan->n_steps; i++) {
-        s->now[i] = 0.0;
+        b->now[i] = NAN;
     }
     uint64_t begin_ns = now_ns(b);
     MSC_TRY(msc_evaluator_run(b->evaluator, &trial, 1, &sink, MSC_EVAL_FRESH));
-    keep_lesser(&s->whole, (double)(now_ns(b) - begin_ns) / 1000.0, is_first);
+    b->whole[side] = fmin(b->whole[side], (double)(now_ns(b) - begin_ns) / 1000.0);
     for (int32_t i = 0; i <= b->plan->n_steps; i++) {
-        keep_lesser(&s->least[i], s->now[i], is_first);
+        double *least = &b->least[i][variant_of(b, i, b->running)];
+        *least = fmin(*least, b->now[i]); // which is NaN if the step did not run
     }
     return trial.status == MSC_OK ? MSC_OK : msc_status_restore(trial.status, trial.message);
 }
 
 static void choose(struct msc_schedule_bench *b, const uint32_t choices[]) {
+    b->running = choices;
     for (int32_t i = 0; i < b->plan->n_steps; i++) {
         if (b->class_of[i] >= 0) {
             b->o.backend->def->choose(b->o.backend, &b->plan->steps[i],
@@ -95,10 +99,13 @@ static void choose(struct msc_schedule_bench *b, const uint32_t choices[]) {
 static enum msc_status run_rounds(struct msc_schedule_bench *b, const uint32_t choices[],
                                   int n_sides, int64_t n_rounds) {
     for (int64_t round = -1; round < n_rounds; round++) {
+        for (int i = 0; round <= 0 && i < n_sides; i++) {
+            b->whole[i] = INFINITY;
+        }
         for (int i = 0; i < n_sides; i++) {
             int side = round % 2 == 0 ? i : n_sides - 1 - i;
             choose(b, side == 0 ? choices : b->by_rule);
-            MSC_TRY(run_side(b, side, round <= 0));
+            MSC_TRY(run_side(b, side));
             msc_cancel_beat(b->o.cancel);
         }
         if (b->o.cancel && msc_cancel_now(b->o.cancel)) {
@@ -147,6 +154,14 @@ static enum msc_status open_evaluator(struct msc_schedule_bench *b) {
     return apply_strategy(b);
 }
 
+static void forget_times(struct msc_schedule_bench *b) {
+    for (int32_t i = 0; i <= b->plan->n_steps; i++) {
+        for (int k = 0; k < MSC_MOST_VARIANTS; k++) {
+            b->least[i][k] = INFINITY;
+        }
+    }
+}
+
 static enum msc_status allocate(struct msc_schedule_bench *b) {
     size_t n = (size_t)b->plan->n_steps + 1;
     b->classes = msc_arena_array(&b->arena, n, sizeof b->classes[0]);
@@ -154,12 +169,10 @@ static enum msc_status allocate(struct msc_schedule_bench *b) {
     b->by_rule = msc_arena_array(&b->arena, n, sizeof b->by_rule[0]);
     b->class_us = msc_arena_array(&b->arena, n, sizeof b->class_us[0]);
     b->class_rule_us = msc_arena_array(&b->arena, n, sizeof b->class_rule_us[0]);
-    bool has_room = b->classes && b->class_of && b->by_rule && b->class_us && b->class_rule_us;
-    for (int i = 0; i < SIDES; i++) {
-        b->sides[i].now = msc_arena_array(&b->arena, n, sizeof(double));
-        b->sides[i].least = msc_arena_array(&b->arena, n, sizeof(double));
-        has_room = has_room && b->sides[i].now && b->sides[i].least;
-    }
+    b->now = msc_arena_array(&b->arena, n, sizeof b->now[0]);
+    b->least = msc_arena_array(&b->arena, n, sizeof b->least[0]);
+    bool has_room = b->classes && b->class_of && b->by_rule && b->class_us && b->class_rule_us &&
+                    b->now && b->least;
     for (size_t i = 0; has_room && i < n; i++) {
         b->class_of[i] = -1;
     }
@@ -197,26 +210,39 @@ static void find_classes(struct msc_schedule_bench *b) {
     }
 }
 
-static void sum_classes(double us[], const struct msc_schedule_bench *b, const double of_steps[]) {
+static void sum_classes(double us[], const struct msc_schedule_bench *b, const uint32_t choices[]) {
     for (size_t i = 0; i < b->n_classes; i++) {
         us[i] = tells_steps(b) ? 0.0 : NAN;
     }
     for (int32_t i = 0; i < b->plan->n_steps; i++) {
         if (b->class_of[i] >= 0) {
-            us[b->class_of[i]] += of_steps[i];
+            us[b->class_of[i]] += b->least[i][variant_of(b, i, choices)];
         }
     }
 }
 
+// True for the cpu backend and for software drivers of Vulkan.
+static bool computes_here(const struct msc_backend *backend) {
+    struct msc_vulkan_device devices[MSC_VULKAN_MAX_DEVICES];
+    int n =
+        backend->def == &msc_backend_vulkan ? msc_vulkan_list(devices, MSC_VULKAN_MAX_DEVICES) : 0;
+    int i = backend->options.device;
+    return backend->def != &msc_backend_vulkan || (i < n && !devices[i].is_gpu);
+}
+
 static enum msc_status bench_init(struct msc_schedule_bench *b) {
+    b->is_processor = computes_here(b->o.backend);
     MSC_TRY(open_evaluator(b));
     MSC_TRY(allocate(b));
-    MSC_TRY(run_side(b, 1, true));
+    forget_times(b);
+    MSC_TRY(run_side(b, 1)); // also packs weights
     find_classes(b);
+    forget_times(b);
     choose(b, b->by_rule);
-    MSC_TRY(run_side(b, 1, true));
-    MSC_TRY(run_side(b, 1, true));
-    sum_classes(b->class_rule_us, b, b->sides[1].least);
+    for (int i = 0; i < FIRST_ROUNDS; i++) {
+        MSC_TRY(run_side(b, 1));
+    }
+    sum_classes(b->class_rule_us, b, b->by_rule);
     for (size_t i = 0; i < b->n_classes; i++) {
         b->classes[i].us = b->class_rule_us[i];
     }
@@ -289,29 +315,24 @@ void msc_schedule_bench_kept(const struct msc_schedule_bench *b, uint32_t choice
 
 // ---- Measuring --------------------------------------------------------------------------------
 
-// Steps with equal choices on both sides count the lesser time on both.
-static void sum_steps(struct msc_schedule_time *out, const struct msc_schedule_bench *b,
-                      const uint32_t choices[]) {
-    double *point = b->sides[0].least, *rule = b->sides[1].least;
-    out->us = out->rule_us = 0.0;
+static double sum_steps(const struct msc_schedule_bench *b, const uint32_t choices[]) {
+    double us = 0.0;
     for (int32_t i = 0; i <= b->plan->n_steps; i++) {
-        int32_t k = i < b->plan->n_steps ? b->class_of[i] : -1;
-        if (k < 0 || choices[k] == b->by_rule[k]) {
-            point[i] = rule[i] = fmin(point[i], rule[i]);
-        }
-        out->us += point[i];
-        out->rule_us += rule[i];
+        double least = b->least[i][variant_of(b, i, choices)];
+        us += isinf(least) ? 0.0 : least; // infinite if the step does not run
     }
+    return us;
 }
 
 static void take_whole(struct msc_schedule_time *out, struct msc_schedule_bench *b) {
-    out->us = b->sides[0].whole;
-    out->rule_us = b->sides[1].whole;
+    out->us = b->whole[0];
+    out->rule_us = b->whole[1];
 }
 
-static void take_classes(struct msc_schedule_time *out, struct msc_schedule_bench *b) {
-    sum_classes(b->class_us, b, b->sides[0].least);
-    sum_classes(b->class_rule_us, b, b->sides[1].least);
+static void take_classes(struct msc_schedule_time *out, struct msc_schedule_bench *b,
+                         const uint32_t choices[]) {
+    sum_classes(b->class_us, b, choices);
+    sum_classes(b->class_rule_us, b, b->by_rule);
     out->class_us = b->class_us;
     out->class_rule_us = b->class_rule_us;
 }
@@ -320,11 +341,12 @@ enum msc_status msc_schedule_bench_run(struct msc_schedule_time *out, struct msc
                                        const uint32_t choices[], int64_t n_rounds) {
     MSC_TRY(run_rounds(b, choices, 2, n_rounds));
     if (tells_steps(b)) {
-        sum_steps(out, b, choices);
+        out->us = sum_steps(b, choices);
+        out->rule_us = sum_steps(b, b->by_rule);
     } else {
         take_whole(out, b);
     }
-    take_classes(out, b);
+    take_classes(out, b, choices);
     return MSC_OK;
 }
 
@@ -333,8 +355,8 @@ enum msc_status msc_schedule_bench_whole(struct msc_schedule_time *out, double *
                                          int64_t n_rounds) {
     MSC_TRY(run_rounds(b, choices, 3, n_rounds));
     take_whole(out, b);
-    take_classes(out, b);
-    double other = b->sides[2].whole;
+    take_classes(out, b, choices);
+    double other = b->whole[2];
     *spread = fabs(other - out->rule_us) / fmin(other, out->rule_us);
     out->rule_us = fmin(other, out->rule_us);
     return MSC_OK;

@@ -52,9 +52,11 @@ enum msc_status msc_schedule_bench_find(size_t *out, const struct msc_schedule_b
 void msc_schedule_bench_by_rule(const struct msc_schedule_bench *bench, uint32_t choices[]);
 void msc_schedule_bench_kept(const struct msc_schedule_bench *bench, uint32_t choices[]);
 
-// Microseconds of one run: the least of all rounds, because other load of the machine disturbs the
-// least time least. A device that tells the time of steps counts the sum of the least times of all
-// steps; those with equal choices count the same under the point as by rule.
+// Microseconds of one run. Least times count, because other load of the machine disturbs them least. A
+// device that tells the time of steps counts the sum over all steps of the least time under the
+// step's variant, in all runs since the bench was opened; so steps with equal choices count the same
+// under the point as by rule. Other devices count the least whole run of all rounds. If processors of
+// this machine compute, whole runs count processor time.
 struct msc_schedule_time {
     double us, rule_us;
     // [n_classes] of the steps of a class; NaN: not known. Borrowed until the next run.
@@ -63,7 +65,7 @@ struct msc_schedule_time {
 enum msc_status msc_schedule_bench_run(struct msc_schedule_time *out,
                                        struct msc_schedule_bench *bench, const uint32_t choices[],
                                        int64_t n_rounds);
-// Like msc_schedule_bench_run, but measures whole runs (on the cpu backend, their processor time), and by rule twice: *spread is the
+// Like msc_schedule_bench_run, but measures whole runs, and by rule twice: *spread is the
 // difference of these equal two, relative to the lesser.
 enum msc_status msc_schedule_bench_whole(struct msc_schedule_time *out, double *spread,
                                          struct msc_schedule_bench *bench, const uint32_t choices[],

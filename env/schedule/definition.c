@@ -4,6 +4,7 @@
 
 #include "base/json.h"
 #include "env/api/env.h"
+#include "env/schedule/first.h"
 
 #include <math.h>
 #include <string.h>
@@ -108,65 +109,6 @@ static enum msc_status build_tasks(struct schedule_env *e, struct msc_arena *are
     return MSC_OK;
 }
 
-// ---- First tries ------------------------------------------------------------------------------
-
-struct points {
-    struct msc_baseline *list;
-    size_t n, most, n_tasks;
-    struct msc_arena *arena;
-};
-
-// Adds a point unless there is an equal one.
-static enum msc_status add_point(struct points *p, const char *label, const uint32_t choices[]) {
-    for (size_t i = 0; i < p->n; i++) {
-        if (memcmp(p->list[i].choices, choices, p->n_tasks * sizeof choices[0]) == 0) {
-            return MSC_OK;
-        }
-    }
-    if (p->n == p->most) {
-        return MSC_OK;
-    }
-    uint32_t *copy = msc_arena_array(p->arena, p->n_tasks, sizeof *copy);
-    MSC_TRY(MSC_ALLOCATED(copy));
-    memcpy(copy, choices, p->n_tasks * sizeof *copy);
-    p->list[p->n++] = (struct msc_baseline){.label = label, .choices = copy};
-    return MSC_OK;
-}
-
-// Every step that has a variant of this name takes it; the others are chosen by rule.
-static void choose_by_name(uint32_t choices[], const struct msc_schedule_bench *bench,
-                           const char *name) {
-    msc_schedule_bench_by_rule(bench, choices);
-    for (size_t i = 0; i < msc_schedule_bench_n(bench); i++) {
-        const struct msc_variants *v = &msc_schedule_bench_class(bench, i)->variants;
-        for (int k = 0; k < v->n; k++) {
-            choices[i] = strcmp(v->names[k], name) == 0 ? (uint32_t)k : choices[i];
-        }
-    }
-}
-
-// The choices by rule, those kept for equal or similar work, and one variant wherever it exists.
-static enum msc_status build_baselines(struct schedule_env *e, struct msc_arena *arena) {
-    struct points p = {.most = MSC_MOST_VARIANTS, .n_tasks = e->space.n_tasks, .arena = arena};
-    uint32_t *choices = msc_arena_array(arena, p.n_tasks, sizeof *choices);
-    p.list = msc_arena_array(arena, p.most, sizeof *p.list);
-    MSC_TRY(MSC_ALLOCATED(choices && p.list));
-    msc_schedule_bench_by_rule(e->bench, choices);
-    MSC_TRY(add_point(&p, "by rule", choices));
-    msc_schedule_bench_kept(e->bench, choices);
-    MSC_TRY(add_point(&p, "kept for similar work", choices));
-    for (size_t i = 0; i < p.n_tasks; i++) {
-        const struct msc_variants *v = &msc_schedule_bench_class(e->bench, i)->variants;
-        for (int k = 0; k < v->n; k++) {
-            choose_by_name(choices, e->bench, v->names[k]);
-            MSC_TRY(add_point(&p, v->names[k], choices));
-        }
-    }
-    e->space.n_baselines = p.n;
-    e->space.baselines = p.list;
-    return MSC_OK;
-}
-
 static enum msc_status schedule_init(struct msc_env *env) {
     struct schedule_env *e = msc_env_state(env);
     const struct msc_env_host *host = msc_env_host(env);
@@ -185,7 +127,7 @@ static enum msc_status schedule_init(struct msc_env *env) {
                         host->backend->def->name);
     }
     MSC_TRY(build_tasks(e, msc_env_arena(env)));
-    return build_baselines(e, msc_env_arena(env));
+    return msc_schedule_first(&e->space, e->bench, host, msc_env_arena(env));
 }
 
 static const struct msc_space *schedule_space(const struct msc_env *env) {

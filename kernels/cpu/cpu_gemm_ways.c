@@ -10,6 +10,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#define SIMILAR                                                                                    \
+    3.5 // distance of work, for example half of the rows and twice the columns and depth
 #define SECOND_LEVEL (96 * 1024) // bytes of windows that stay in most second-level caches
 
 static const struct msc_cpu_gemm_way float_ways[] = {
@@ -123,7 +125,7 @@ static void init_ways(struct msc_cpu_gemm_ways *w, const struct msc_cpu_gemm *k,
         w->by_rule++;
     }
     w->work = work_of(k, is_integer);
-    const struct msc_kept_choice *choice = msc_choices_find(&k->backend->kept, &w->work);
+    const struct msc_kept_choice *choice = msc_choices_find(&k->backend->kept, &w->work, SIMILAR);
     w->kept = choice ? find_way(w, choice->variant) : -1;
     w->chosen = w->kept >= 0 ? w->kept : w->by_rule;
 }

@@ -121,7 +121,7 @@ struct msc_work msc_vk_work_of(const struct msc_vk_shape *s) {
 
 int msc_vk_kept_tile(const struct msc_vk *vk, const struct msc_vk_shape *shape) {
     const struct msc_work work = msc_vk_work_of(shape);
-    double least = MSC_SIMILAR_WORK;
+    double least = 6.0; // beyond this distance, no kept shape is similar enough
     int best = -1;
     for (int i = 0; i < vk->n_tuned; i++) {
         const struct msc_work of = msc_vk_work_of(&vk->tuned[i].shape);

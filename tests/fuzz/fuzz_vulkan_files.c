@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define TILES_NAME "vulkan-00000001-00000002-g.tiles.json"
+#define TILES_NAME "vulkan-00000001-00000002-g.choices.json"
 #define CACHE_NAME "vulkan-00000001-00000002.cache"
 
 // Like the function in kernels/vulkan/vk_check.c, but sets no error message.

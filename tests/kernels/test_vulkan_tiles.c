@@ -215,7 +215,7 @@ static void test_kernels_vulkan_tiles__tuned(void **state) {
     assert_non_null(mkdtemp(folder));
     struct msc_backend *b = open_as("u", NULL, folder);
     const VkPhysicalDeviceProperties *p = &msc_vk_from(b)->vk->properties;
-    snprintf(path, sizeof(path), "%s/vulkan-%08x-%08x-u.tiles.json", folder, p->vendorID,
+    snprintf(path, sizeof(path), "%s/vulkan-%08x-%08x-u.choices.json", folder, p->vendorID,
              p->deviceID);
     assert_ok(msc_vulkan_tune(b, 0.0, rows, 4, &n));
     assert_int_equal(n, 1); // the first shape is tuned even without time
@@ -238,7 +238,7 @@ static void test_kernels_vulkan_tiles__tuned(void **state) {
     b = open_as("g", NULL, folder);
     assert_int_equal(msc_vk_from(b)->vk->n_tuned, 0);
     close_checked(b);
-    static const char *const places[] = {"\"schema\"", "\"driver\"", "\"tiles\"", "\"cols\"", "x"};
+    static const char *const places[] = {"\"schema\"", "\"device\"", "\"choices\"", "\"cols\"", "x"};
     assert_ok(msc_file_read(&text, &n_bytes, path));
     for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
         char *at = strstr(text, places[i]);

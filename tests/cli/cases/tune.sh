@@ -16,12 +16,12 @@ if mscgym devices --json | grep -q '"vulkan:0"'; then
         echo "no table"
     [ "$(wc -l <table.txt)" -ge 3 ] || echo "nothing in the table"
     grep -qx "kept in $XDG_CACHE_HOME/mscgym" table.txt || echo "kept elsewhere"
-    ls cache/mscgym/*.tiles.json >/dev/null || echo "no file"
+    ls cache/mscgym/*.choices.json >/dev/null || echo "no file"
     # A damaged file is made again and is not an error.
-    for file in cache/mscgym/*.tiles.json; do
+    for file in cache/mscgym/*.choices.json; do
         echo '{' >"$file"
     done
     mscgym tune --device vulkan --time 1s --json 2>/dev/null | grep -q '"tile"' || echo "no JSON"
-    grep -q '"schema": 1' cache/mscgym/*.tiles.json || echo "not made anew"
+    grep -q '"schema": 1' cache/mscgym/*.choices.json || echo "not made anew"
 fi
 echo done

@@ -1,12 +1,13 @@
-// Variants of steps on the cpu backend: each gives the same bits as the choice by rule, on random
-// convolutions and linear layers, of floats and of integers; and choices that are kept are taken by
-// later backends for equal and similar work.
+// Variants of steps: each gives the same bits as the choice by rule, on random convolutions and
+// linear layers, of floats and of integers; and choices that are kept are taken by later backends
+// for equal and similar work.
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/rng.h"
 #include "kernels/cpu/cpu.h"
 #include "kernels/engine/backends.h"
 #include "kernels/engine/evaluator.h"
+#include "kernels/vulkan/vulkan.h"
 #include "tests/joint_attrs.h"
 #include "tests/kernels/kernel_cases.h"
 #include "tests/msc_test.h"
@@ -16,7 +17,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { ROUNDS = 60, MOST_SLOTS = 8 };
+enum { ROUNDS = 60, VULKAN_ROUNDS = 4, MOST_SLOTS = 8 };
 
 // Two joints with weights in a row, and a relu between them, on one batch.
 struct net {
@@ -81,7 +82,7 @@ static int32_t add_layers(struct net *n, int32_t x, bool is_conv, int64_t channe
                      is_conv ? 4 : 2, is_conv ? conv2 : linear2);
 }
 
-static void open_net(struct net *n, uint64_t seed, const char *folder) {
+static void open_net_on(struct net *n, uint64_t seed, const char *device, const char *folder) {
     struct msc_backend_options bo = MSC_BACKEND_OPTIONS_INIT;
     struct msc_evaluator_options eo = MSC_EVALUATOR_OPTIONS_INIT;
     int32_t x, y;
@@ -102,9 +103,13 @@ static void open_net(struct net *n, uint64_t seed, const char *folder) {
     assert_ok(msc_dataset_create_whole(&n->data, &spec, (const struct msc_array *const[]){in}, 1));
     msc_array_release(in);
     bo.cache_folder = folder;
-    assert_ok(msc_backend_open(&n->backend, "cpu", &bo));
+    assert_ok(msc_backend_open(&n->backend, device, &bo));
     eo.backend = n->backend;
     assert_ok(msc_evaluator_create(&n->ev, n->g, n->data, &n->output, 1, &eo));
+}
+
+static void open_net(struct net *n, uint64_t seed, const char *folder) {
+    open_net_on(n, seed, "cpu", folder);
 }
 
 static void close_net(struct net *n) {
@@ -185,22 +190,34 @@ static int check_variants(struct net *n) {
     return n_compared;
 }
 
-static void test_kernels_cpu_ways__equal_bits(void **state) {
+static int check_nets(const char *device, uint64_t n_rounds) {
     int n_compared = 0;
-    (void)state;
-    for (uint64_t seed = 0; seed < ROUNDS; seed++) {
+    for (uint64_t seed = 0; seed < n_rounds; seed++) {
         struct net n;
-        open_net(&n, seed, NULL);
+        open_net_on(&n, seed, device, NULL);
         n_compared += check_variants(&n);
         quantise(&n);
         n_compared += check_variants(&n);
         close_net(&n);
     }
-    assert_true(n_compared > 2 * ROUNDS); // products of integers have two ways at least
+    return n_compared;
+}
+
+// On the device that MSC_TEST_DEVICE names. Products of integers have two variants at least.
+static void test_kernels_variants__equal_bits(void **state) {
+    const char *device = getenv("MSC_TEST_DEVICE");
+    bool is_vulkan = device && strcmp(device, "vulkan") == 0;
+    uint64_t n_rounds = is_vulkan ? VULKAN_ROUNDS : ROUNDS;
+    (void)state;
+    if (is_vulkan && msc_vulkan_list(NULL, 0) == 0) {
+        print_message("skipped: there is no Vulkan device\n");
+        skip();
+    }
+    assert_true(check_nets(device ? device : "cpu", n_rounds) > 2 * (int)n_rounds);
 }
 
 // A step has no variants before its first run, and those of integers once it computed integers.
-static void test_kernels_cpu_ways__after_a_run(void **state) {
+static void test_kernels_variants__after_a_run(void **state) {
     struct msc_variants v;
     struct net n;
     (void)state;
@@ -234,7 +251,7 @@ static int kept_of(struct net *n, struct msc_variants *v) {
     return -1;
 }
 
-static void test_kernels_cpu_ways__kept(void **state) {
+static void test_kernels_variants__kept(void **state) {
     char folder[] = "/tmp/msc_ways_XXXXXX", path[300], *text;
     struct msc_variants v;
     size_t n_bytes;
@@ -264,10 +281,10 @@ static void test_kernels_cpu_ways__kept(void **state) {
     similar.rows *= 3;
     snprintf(different.kind, sizeof(different.kind), "float32");
     const struct msc_choices *kept = &msc_cpu_from(n.backend)->kept;
-    assert_string_equal(msc_choices_find(kept, &choice.work)->variant, choice.variant);
-    assert_string_equal(msc_choices_find(kept, &similar)->variant, choice.variant);
-    assert_string_equal(msc_choices_find(kept, &far.work)->variant, "unknown");
-    assert_null(msc_choices_find(kept, &different));
+    assert_string_equal(msc_choices_find(kept, &choice.work, 3.5)->variant, choice.variant);
+    assert_string_equal(msc_choices_find(kept, &similar, 3.5)->variant, choice.variant);
+    assert_string_equal(msc_choices_find(kept, &far.work, 3.5)->variant, "unknown");
+    assert_null(msc_choices_find(kept, &different, 3.5));
     close_net(&n);
 
     // A damaged file, or one of another processor, is ignored.
@@ -289,7 +306,7 @@ static void test_kernels_cpu_ways__kept(void **state) {
 }
 
 // A full table loses its oldest choice; an equal work replaces its own.
-static void test_kernels_cpu_ways__full(void **state) {
+static void test_kernels_variants__full(void **state) {
     struct msc_choices *kept = test_calloc(1, sizeof(*kept));
     struct msc_kept_choice choice = {.work = {.kind = "int8", .cols = 1, .depth = 1},
                                      .variant = "direct"};
@@ -310,10 +327,10 @@ static void test_kernels_cpu_ways__full(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_kernels_cpu_ways__equal_bits),
-        cmocka_unit_test(test_kernels_cpu_ways__after_a_run),
-        cmocka_unit_test(test_kernels_cpu_ways__kept),
-        cmocka_unit_test(test_kernels_cpu_ways__full),
+        cmocka_unit_test(test_kernels_variants__equal_bits),
+        cmocka_unit_test(test_kernels_variants__after_a_run),
+        cmocka_unit_test(test_kernels_variants__kept),
+        cmocka_unit_test(test_kernels_variants__full),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
