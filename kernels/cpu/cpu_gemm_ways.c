@@ -10,8 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define SIMILAR                                                                                    \
-    3.5 // distance of work, for example half of the rows and twice the columns and depth
+#define SIMILAR 1.5 // distance of work, such as twice the rows; beyond it the rule is as good
 #define SECOND_LEVEL (96 * 1024) // bytes of windows that stay in most second-level caches
 
 static const struct msc_cpu_gemm_way float_ways[] = {
