@@ -92,8 +92,11 @@ static enum msc_status cmd_tune_run(struct tune_values *v, struct msc_arena *are
         return MSC_FAIL(MSC_E_DEVICE, "no folder for the results: set XDG_CACHE_HOME or HOME");
     }
     if (v->common.device && strncmp(v->common.device, "vulkan", strlen("vulkan")) != 0) {
-        return MSC_FAIL(MSC_E_INVALID, "device '%s': only vulkan devices are tuned",
-                        v->common.device);
+        return MSC_FAIL(
+            MSC_E_INVALID,
+            "device '%s': only vulkan devices are tuned without a model: mscgym schedule "
+            "MODEL --device cpu",
+            v->common.device);
     }
     MSC_TRY(msc_backend_open(&b, v->common.device ? v->common.device : "auto", &o));
     MSC_TRY_OUT(
@@ -115,7 +118,8 @@ const struct msc_cli_command msc_cmd_tune = {
     .usage = "[options]",
     .description =
         "Tries ways to divide matrix products and convolutions over the device, and stores the "
-        "fastest ones next to the compiled kernels. Results do not depend on tuning.",
+        "fastest ones next to the compiled kernels. Results do not depend on tuning. mscgym "
+        "schedule does the same for the steps of a model, on any device.",
     .examples = "  mscgym tune\n  mscgym tune --device vulkan:1 --time 5m\n",
     .options = options,
     .values_size = sizeof(struct tune_values),
