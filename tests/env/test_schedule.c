@@ -14,7 +14,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { SLOW, FAST, SLOWER, N_VARIANTS, MOST_STEPS = 16 };
+enum { SLOW, FAST, SLOWER, N_VARIANTS, MOST_STEPS = 64 };
 
 static const char *const names[N_VARIANTS] = {"slow", "fast", "slower"};
 static const long waits_ms[N_VARIANTS] = {15, 0, 30};
