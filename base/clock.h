@@ -5,9 +5,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-uint64_t msc_clock_ns(void);         // monotonic time in nanoseconds
-uint64_t msc_clock_cpu_ns(void);     // processor time of all threads of this process, in nanoseconds
-double msc_clock_seconds(void);      // monotonic time in seconds
+uint64_t msc_clock_ns(void);     // monotonic time in nanoseconds
+uint64_t msc_clock_cpu_ns(void); // processor time of all threads of this process, in nanoseconds
+double msc_clock_seconds(void);  // monotonic time in seconds
 double msc_clock_wall_seconds(void); // seconds since 1970, UTC
 #define MSC_CLOCK_TEXT_BYTES 32
 // Formats a time as "2026-11-21T04:05:06Z"; returns `text`.

@@ -191,9 +191,6 @@ static enum msc_status keep(struct msc_cli_scheduled *s, const uint32_t choices[
     struct msc_backend *b = s->model->backend;
     struct msc_kept_choice *list = msc_arena_array(arena, n + 1, sizeof list[0]);
     MSC_TRY(MSC_ALLOCATED(list));
-    if (!b->options.cache_folder) {
-        return MSC_FAIL(MSC_E_DEVICE, "no folder for the results: set XDG_CACHE_HOME or HOME");
-    }
     for (size_t i = 0; i < n; i++) {
         const struct msc_variants *v = variants_of(s, classes[i]);
         list[i].work = v->work;
@@ -282,6 +279,9 @@ static enum msc_status schedule(struct msc_cli_scheduled *s, const struct schedu
     }
     MSC_TRY(open_network(s, call, v));
     s->is_json = v->common.json;
+    if (!v->show && !s->model->backend->options.cache_folder) {
+        return MSC_FAIL(MSC_E_DEVICE, "no folder for the results: set XDG_CACHE_HOME or HOME");
+    }
     msc_schedule_bench_kept(s->bench, s->choices);
     if (v->show) {
         return show(s, v->show, n_rounds);

@@ -156,7 +156,8 @@ struct msc_backend_def {
     void (*choose)(struct msc_backend *b, const struct msc_step *step, int variant);
     // Keeps choices for this device, for backends opened later, in options.cache_folder. They
     // replace those kept for equal work. MSC_E_INVALID: there is no folder.
-    enum msc_status (*keep)(struct msc_backend *b, const struct msc_kept_choice choices[], size_t n);
+    enum msc_status (*keep)(struct msc_backend *b, const struct msc_kept_choice choices[],
+                            size_t n);
 
     // Packs the step's weights and bias for its kernel. `edits` has one edit per weight slot (NULL:
     // float), and at least one element even if the step has no slot. If the step needs no weights,

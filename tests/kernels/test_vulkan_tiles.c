@@ -238,7 +238,8 @@ static void test_kernels_vulkan_tiles__tuned(void **state) {
     b = open_as("g", NULL, folder);
     assert_int_equal(msc_vk_from(b)->vk->n_tuned, 0);
     close_checked(b);
-    static const char *const places[] = {"\"schema\"", "\"device\"", "\"choices\"", "\"cols\"", "x"};
+    static const char *const places[] = {"\"schema\"", "\"device\"", "\"choices\"", "\"cols\"",
+                                         "x"};
     assert_ok(msc_file_read(&text, &n_bytes, path));
     for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
         char *at = strstr(text, places[i]);
