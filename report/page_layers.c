@@ -1,7 +1,7 @@
 // The delivered plan layer by layer on a page: a table with bars, and histograms of the weights.
 #include "base/alloc.h"
 #include "report/page_internal.h"
-#include "report/units.h"
+#include "results/units.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -73,7 +73,7 @@ static void write_operator(struct msc_str *out, const char *op) {
     msc_str_append(out, "</td>");
 }
 
-static void write_bits(struct msc_str *out, const cJSON *row) {
+void msc_page__bits_cell(struct msc_str *out, const cJSON *row) {
     double weight = msc_page__number(row, "weight_bits");
     double activation = msc_page__number(row, "activation_bits");
     char text[48] = "float";
@@ -90,7 +90,7 @@ static void write_row(struct msc_str *out, const cJSON *row, const double greate
     msc_page__row(out, NULL);
     msc_page__head_cell(out, msc_page__text(row, "joint"));
     write_operator(out, msc_page__text(row, "op"));
-    write_bits(out, row);
+    msc_page__bits_cell(out, row);
     write_error(out, msc_page__number(row, "error"), greatest[0]);
     write_quantity(out, "size_bytes", msc_page__number(row, "bytes"), greatest[1],
                    msc_page__number(row, "float_bytes"));
@@ -131,30 +131,47 @@ static int by_length(const void *a, const void *b) {
     return (x < y) - (x > y);
 }
 
-// Writes at most MOST_ROWS layers, in the order of the network.
-static void write_rows(struct msc_str *out, const cJSON *list, const double greatest[3]) {
-    size_t n = (size_t)cJSON_GetArraySize(list), n_longer = 0, n_equal = 0, i = 0;
-    double *bars = msc_alloc_zero(n + 1, sizeof bars[0]), least = 0.0;
-    const cJSON *row = NULL;
-    if (!bars) {
-        out->failed = true;
-        return;
-    }
-    cJSON_ArrayForEach(row, list) {
-        bars[i++] = longest_bar(row, greatest);
-    }
-    qsort(bars, n, sizeof bars[0], by_length);
-    least = n > MOST_ROWS ? bars[MOST_ROWS - 1] : 0.0;
-    while (n_longer < n && bars[n_longer] > least) {
+enum msc_status msc_page__mark_longest(bool is_marked[], const double bars[], size_t n,
+                                       size_t most) {
+    double *sorted = msc_alloc_zero(n + 1, sizeof sorted[0]);
+    size_t n_longer = 0, n_equal = 0;
+    MSC_TRY(MSC_ALLOCATED(sorted));
+    memcpy(sorted, bars, n * sizeof sorted[0]);
+    qsort(sorted, n, sizeof sorted[0], by_length);
+    double least = n > most ? sorted[most - 1] : 0.0;
+    while (n_longer < n && sorted[n_longer] > least) {
         n_longer++;
     }
-    msc_free(bars);
-    cJSON_ArrayForEach(row, list) {
-        double bar = longest_bar(row, greatest);
-        if (bar > least || n <= MOST_ROWS || (bar == least && n_longer + n_equal++ < MOST_ROWS)) {
-            write_row(out, row, greatest);
-        }
+    msc_free(sorted);
+    for (size_t i = 0; i < n; i++) {
+        is_marked[i] =
+            n <= most || bars[i] > least || (bars[i] == least && n_longer + n_equal++ < most);
     }
+    return MSC_OK;
+}
+
+// Writes at most MOST_ROWS layers, in the order of the network.
+static void write_rows(struct msc_str *out, const cJSON *list, const double greatest[3]) {
+    size_t n = (size_t)cJSON_GetArraySize(list), i = 0;
+    double *bars = msc_alloc_zero(n + 1, sizeof bars[0]);
+    bool *is_marked = msc_alloc_zero(n + 1, sizeof is_marked[0]);
+    const cJSON *row = NULL;
+    if (bars && is_marked) {
+        cJSON_ArrayForEach(row, list) {
+            bars[i++] = longest_bar(row, greatest);
+        }
+        out->failed |= msc_page__mark_longest(is_marked, bars, n, MOST_ROWS) != MSC_OK;
+        i = 0;
+        cJSON_ArrayForEach(row, list) {
+            if (is_marked[i++]) {
+                write_row(out, row, greatest);
+            }
+        }
+    } else {
+        out->failed = true;
+    }
+    msc_free(bars);
+    msc_free(is_marked);
 }
 
 static void write_table(struct msc_str *out, const cJSON *layers) {

@@ -5,7 +5,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "report/page.h"
-#include "report/units.h"
+#include "results/units.h"
 #include "report/workspace.h"
 #include "serve/jobs_internal.h"
 
