@@ -105,6 +105,26 @@ def check_figures(mscgym, record, section):
     assert rows.count("<tr>") == 1 + len(layers) + 1 and page.count("aria-label=\"Histogram") == 4
 
 
+def check_beside(mscgym):
+    """Two records on one page: a row for each joint with the numbers of both, and figures of both."""
+    said = run(mscgym, "report", "quantize/r.jsonl", "prune/r.jsonl", "--layers", "-o", "both.html", "--figures", "both")
+    both = json.loads(run(mscgym, "report", "quantize/r.jsonl", "prune/r.jsonl", "--layers", "--json"))["records"]
+    page = Path("both.html").read_text(encoding="utf-8")
+    rows = re.findall(r"<tr>.*?</tr>", page.split("Layers side by side")[1].split("</table>")[0], re.S)[2:]
+    layers = [{row["joint"]: row for row in record["layers"]["layers"]} for record in both]
+    joints = list(dict.fromkeys(joint for of in layers for joint in of))
+    cells = [re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row) for row in rows]
+    assert [row[0] for row in cells] == joints + ["sum"], cells
+    for row, joint in zip(cells, joints):
+        for k, of in enumerate(layers):
+            error, bytes_ = of.get(joint, {}).get("error"), of.get(joint, {}).get("bytes")
+            shown = "–" if error is None else f"{100 * error:.2g} %" if error else "0"
+            assert row[3 + k] == shown, (row, joint, error)
+            assert (row[5 + k] == "–") == (not bytes_), (row, bytes_)
+    assert "Two networks side by side" in page
+    assert all(f"both/compared-{what}.svg" in said for what in ("best", "error", "bytes", "time")), said
+
+
 def check_long(mscgym):
     """The table of a network of 230 layers has the 200 with the longest bars, in the order of the network."""
     import numpy
@@ -173,6 +193,7 @@ def main():
                                           "bounds": {"size_ratio": {"max": 0.8}}})
         check_bytes(pruned)
         check_error(pruned, "prune")
+        check_beside(mscgym)
         check_long(mscgym)
         check_refused(mscgym)
     return 0
