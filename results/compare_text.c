@@ -340,7 +340,7 @@ static size_t find_next(const struct page *p, const cJSON *const at[]) {
 
 static void add_quantity(struct msc_table *table, const char *metric, double value) {
     struct msc_str text = {0};
-    msc_unit_value(&text, metric, value);
+    msc_unit_digits(&text, metric, value, 6);
     msc_table_add(table, msc_str_text(&text));
     table->failed |= text.failed;
     msc_str_finish(&text);

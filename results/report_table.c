@@ -292,10 +292,11 @@ bool msc_report_table_is_empty(const struct msc_report_table *table, size_t colu
 
 void msc_report_add_cell(struct msc_table *out, const char *column, const char *cell,
                          enum msc_style style) {
+    enum { DIGITS = 4 };
     struct msc_str text = {0};
     double value;
     if (msc_unit_has(column) && msc_parse_double(&value, cell)) {
-        msc_unit_value(&text, column, value);
+        msc_unit_digits(&text, column, value, DIGITS);
         msc_table_add_styled(out, msc_str_text(&text), style);
         out->failed |= text.failed;
     } else {

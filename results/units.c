@@ -19,6 +19,9 @@ static const struct metric {
      SHARE},
     {"accuracy_drop_se", "Standard error of the drop", "standard error of the drop", SHARE},
     {"distill_loss", "Loss", "loss", PLAIN},
+    {"top1_kept", "Tokens that stay the most likely", "share of tokens that stay the most likely",
+     SHARE},
+    {"cross_entropy", "Cross entropy", "cross entropy", PLAIN},
     {"noise", "Change of the loss by rounding alone", "noise", SHARE},
     {"noise_ratio", "Change of the loss by rounding alone", "noise", SHARE},
     {"isolated_loss_sum", "Sum of the losses of single choices",
@@ -41,7 +44,9 @@ static const struct place {
     const char *before, *after;
 } places[] = {
     {"runtime.validation.", " (held-back samples, in the runtime)"},
+    {"runtime.held_back.", " (held-back samples, in the runtime)"},
     {"validation.", " (held-back samples)"},
+    {"held_back.", " (held-back samples)"},
     {"runtime.", " (in the runtime)"},
     {"", ""},
 };
