@@ -162,6 +162,11 @@ enum msc_status msc_page_write_list(struct msc_str *out, const struct msc_page_l
     msc_str_append(out, "</h1></header>\n<section class=\"part\">\n<h2>");
     msc_html_text(out, list->heading);
     msc_str_append(out, "</h2>\n");
+    if (list->note) {
+        msc_str_append(out, "<p class=\"note\">");
+        msc_html_text(out, list->note);
+        msc_str_append(out, "</p>\n");
+    }
     msc_page__table(out, list->title, list->columns, list->kinds);
     cJSON_ArrayForEach(row, list->rows) {
         msc_page__row(out, NULL);

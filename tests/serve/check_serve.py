@@ -108,7 +108,9 @@ def check_results(mscgym, folder):
         first = client.submit(model=f"{DIGITS}/digits.onnx", inputs=f"{DIGITS}/calibration.npz",
                               labels=f"{DIGITS}/calibration_labels.npy", time="1s", target="generic")
         check(client.wait(first["id"])["state"] == "done", f"without a configuration: {client.job(first['id'])}")
-        check(b"Jobs" in get(service, "/")[1], "the overview is no page")
+        page = get(service, "/")[1].decode()
+        check("Jobs" in page, "the overview is no page")
+        check("At most 1 job runs at once, on " in page, f"the overview does not say what the service has: {page[-2000:]}")
         check_commands(service, folder, id)
         config = digits("quantize", 4, choices=[{"bits": 8}, {"float": True}])
         config["quantize"]["target"] = "tflite"
