@@ -33,7 +33,7 @@ struct msc_figures {
 //     importance, effects      the tasks that the objective depends on most
 //     speed, reuse             trials a second, and the share of the work that was reused
 //     layers-error, layers-bytes, layers-time   the largest layers (model/layers.h), if measured
-//     weights-1 …              weights on their levels, likewise
+//     weights-1 …, activations-1 …   weights and activations on their levels, likewise
 //     network                  the network with the plan; up to 400 joints
 //
 // and, of several records with one objective, compared-best, compared-fronts, compared-error,

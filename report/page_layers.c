@@ -11,7 +11,7 @@
 // Of larger networks, the table has only the layers with the longest bars.
 #define MOST_ROWS 200
 // Histograms beyond this number are folded.
-#define SHOWN_WEIGHTS 8
+#define SHOWN 8
 // Size of a histogram's drawing, and the height of its ticks.
 #define WIDTH 240.0
 #define HEIGHT 84.0
@@ -266,28 +266,25 @@ static void write_histogram(struct msc_str *out, const cJSON *w) {
     msc_str_append(out, "</figure>\n");
 }
 
-static void write_histograms(struct msc_str *out, const cJSON *weights) {
+static void write_histograms(struct msc_str *out, const cJSON *list, const char *heading,
+                             const char *note) {
     const cJSON *w = NULL;
-    int n = cJSON_GetArraySize(weights), i = 0;
+    int n = cJSON_GetArraySize(list), i = 0;
     if (n == 0) {
         return;
     }
-    msc_str_append(
-        out, "<h3>Weights on their levels</h3>\n"
-             "<p class=\"note\">Each element is divided by its scale, so all channels have the "
-             "same levels. Between the dashed lines, elements are rounded to a level; beyond "
-             "them, they are clipped. Small ticks mark the levels if there are few.</p>\n"
-             "<div class=\"histograms\">\n");
-    cJSON_ArrayForEach(w, weights) {
-        if (i++ == SHOWN_WEIGHTS) {
+    msc_str_printf(out, "<h3>%s</h3>\n<p class=\"note\">%s</p>\n<div class=\"histograms\">\n",
+                   heading, note);
+    cJSON_ArrayForEach(w, list) {
+        if (i++ == SHOWN) {
             msc_str_printf(out,
                            "</div>\n<details><summary>%d more</summary>"
                            "<div class=\"histograms\">\n",
-                           n - SHOWN_WEIGHTS);
+                           n - SHOWN);
         }
         write_histogram(out, w);
     }
-    msc_str_append(out, n > SHOWN_WEIGHTS ? "</div></details>\n" : "</div>\n");
+    msc_str_append(out, n > SHOWN ? "</div></details>\n" : "</div>\n");
 }
 
 void msc_page__layers(struct msc_str *out, const cJSON *record, int index) {
@@ -295,7 +292,14 @@ void msc_page__layers(struct msc_str *out, const cJSON *record, int index) {
     if (layers) {
         msc_page__begin(out, index, "measured", "Layer by layer");
         write_table(out, layers);
-        write_histograms(out, msc_json_get(layers, "weights"));
+        write_histograms(
+            out, msc_json_get(layers, "weights"), "Weights on their levels",
+            "Each element is divided by its scale, so all channels have the same "
+            "levels. Between the dashed lines, elements are rounded to a level; beyond "
+            "them, they are clipped. Small ticks mark the levels if there are few.");
+        write_histograms(out, msc_json_get(layers, "activations"), "Activations on their levels",
+                         "The values of the compressed network before they are rounded, over the "
+                         "samples.");
         msc_page__end(out);
     }
 }
