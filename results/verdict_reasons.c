@@ -36,9 +36,9 @@ static enum msc_status add_rank(struct msc_verdict__state *v) {
     msc_unit_phrase(&v->text, msc_report__text(msc_verdict__get(v->report, "reranked"), "by"));
     msc_str_char(&v->text, '.');
     MSC_TRY(msc_verdict__end_reason(v));
-    msc_str_append(&v->text, "The search measured ");
+    msc_str_append(&v->text, "In the search, its ");
     msc_unit_phrase(&v->text, v->objective);
-    msc_str_append(&v->text, " as ");
+    msc_str_append(&v->text, " was ");
     write_value(v, v->plan_of_search);
     msc_str_char(&v->text, '.');
     return msc_verdict__end_reason(v);
