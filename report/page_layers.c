@@ -254,10 +254,11 @@ static void write_histogram(struct msc_str *out, const cJSON *w) {
     double n_scales = msc_page__number(w, "scales");
     msc_str_append(out, "<figure><figcaption><b>");
     msc_html_name(out, msc_page__text(w, "tensor"));
-    msc_str_printf(out, "</b> %.0f bits, levels %.0f to %.0f; %.0f scale%s, clipped at ±%.3g%s",
+    msc_str_printf(out, "</b> %.0f bits, levels %.0f to %.0f; %.0f scale%s, clipped at %s%.3g%s",
                    msc_page__number(w, "bits"), msc_page__number(w, "low"),
                    msc_page__number(w, "high"), n_scales, n_scales == 1.0 ? "" : "s",
-                   msc_page__number(w, "clip"), n_scales == 1.0 ? "" : " (median)");
+                   msc_page__number(w, "low") < 0.0 ? "±" : "", msc_page__number(w, "clip"),
+                   n_scales == 1.0 ? "" : " (median)");
     if (clipped > 0.0) {
         msc_str_printf(out, "; %.2g %% of the elements are beyond", clipped);
     }

@@ -139,10 +139,12 @@ class Client:
         """Uploads a job and returns it.
 
         Args:
-            model, inputs, labels: Paths of files here.
+            model: Path of the network here.
+            inputs: Path of the samples here.
+            labels: Path of the class of each sample here.
             config: A configuration, as a path or an object. Without one, the service makes a first one.
             files: Further files that the configuration names, by their names without folders.
-            texts: `name`; without a configuration also `target` and `time`.
+            **texts: `name`; without a configuration also `target` and `time`.
         """
         named = {"model": model, "inputs": inputs, "labels": labels,
                  "config": config if isinstance(config, str) else None}
