@@ -112,7 +112,7 @@ static void write_heading(struct msc_str *out, const struct msc_cli_command *c) 
 
 // ---- The template -----------------------------------------------------------------------------
 
-#define MAX_SEEN 64
+#define MAX_SEEN 128
 
 struct page {
     const struct msc_cli_command *const *commands;

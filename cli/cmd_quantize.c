@@ -10,6 +10,8 @@
 #include "pipeline/quick/quick.h"
 #include "results/report_runtime.h"
 #include "results/report_sameness.h"
+#include "results/report_table.h"
+#include "results/units.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -183,8 +185,9 @@ static const cJSON *find_number(const cJSON *plan, const char *const path[4]) {
     return cJSON_IsNumber(plan) ? plan : NULL;
 }
 
-static void add_number(struct msc_table *table, const cJSON *number, bool has_log) {
+static void add_number(struct msc_table *table, const char *name, const cJSON *number) {
     char cell[32] = "-";
+    bool has_log = is_log(name);
     if (number && has_log) {
         snprintf(cell, sizeof cell, "%.5g", msc_maths_exp(number->valuedouble));
     } else if (number) {
@@ -194,7 +197,7 @@ static void add_number(struct msc_table *table, const cJSON *number, bool has_lo
             msc_json_read_i64(&whole, number, INT64_C(-999999999999999), INT64_C(999999999999999));
         snprintf(cell, sizeof cell, is_whole ? "%.0f" : "%.5g", value);
     }
-    msc_table_add(table, cell);
+    msc_report_add_cell(table, name, cell, MSC_STYLE_PLAIN);
 }
 
 static void write_plans(struct msc_str *out, const char *const names[], const cJSON *const plans[],
@@ -213,7 +216,7 @@ static void write_plans(struct msc_str *out, const char *const names[], const cJ
             msc_table_add(&table, lines[k].name);
         }
         for (size_t i = 0; is_known && i < n; i++) {
-            add_number(&table, find_number(plans[i], lines[k].path), is_log(lines[k].name));
+            add_number(&table, lines[k].name, find_number(plans[i], lines[k].path));
         }
     }
     msc_table_write(out, &table, msc_cli_terminal_columns());
@@ -309,11 +312,14 @@ static void write_drop(struct msc_str *out, const cJSON *report, const cJSON *be
     const cJSON *most = msc_json_get(report, "accuracy_drop");
     const cJSON *value = find_number(best, drop), *se = find_number(best, error);
     if (most && value) {
-        msc_str_printf(out, "accuracy_drop: at most %g is allowed; it is %.4g", most->valuedouble,
-                       value->valuedouble);
+        msc_str_append(out, "accuracy_drop: at most ");
+        msc_unit_digits(out, "accuracy_drop", most->valuedouble, 6);
+        msc_str_append(out, " is allowed; it is ");
+        msc_unit_value(out, "accuracy_drop", value->valuedouble);
         if (se) {
-            msc_str_printf(out, " (standard error %.2g, from the differences sample by sample)",
-                           se->valuedouble);
+            msc_str_append(out, " (standard error ");
+            msc_unit_digits(out, "accuracy_drop", se->valuedouble, 2);
+            msc_str_append(out, ", from the differences sample by sample)");
         }
         msc_str_char(out, '\n');
     }

@@ -3,6 +3,7 @@
 #include "base/shown.h"
 #include "cli/chart.h"
 #include "cli/table.h"
+#include "results/units.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -68,6 +69,11 @@ static void write_counts(struct msc_str *out, const struct msc_follow_state *s) 
     msc_str_char(out, '\n');
 }
 
+static void write_objective(struct msc_str *out, const struct msc_follow *follow, double value) {
+    enum { DIGITS = 6 }; // shows small improvements
+    msc_unit_digits(out, metric_name(follow), value, DIGITS);
+}
+
 static void write_best(struct msc_str *out, const struct msc_follow *follow,
                        const struct msc_follow_state *s) {
     msc_str_append(out, "best: ");
@@ -76,9 +82,12 @@ static void write_best(struct msc_str *out, const struct msc_follow *follow,
         return;
     }
     msc_cli_write_short(out, metric_name(follow), MSC_CLI_NAME_COLUMNS);
-    msc_str_printf(out, " %.6g (trial %lld)", s->best, (long long)s->best_id);
+    msc_str_char(out, ' ');
+    write_objective(out, follow, s->best);
+    msc_str_printf(out, " (trial %lld)", (long long)s->best_id);
     if (isfinite(s->target)) {
-        msc_str_printf(out, ", target %.6g", s->target);
+        msc_str_append(out, ", target ");
+        write_objective(out, follow, s->target);
     }
     if (s->n_front > 0) {
         msc_str_printf(out, "; a front of %zu", s->n_front);
@@ -120,8 +129,8 @@ static void write_watched(struct msc_str *out, const struct msc_follow *follow,
         }
         msc_str_append(out, is_first ? "  with " : ", ");
         msc_cli_write_short(out, space->metrics[i].name, MSC_CLI_NAME_COLUMNS);
-        bool is_whole = fabs(value) < 1e15 && value == floor(value);
-        msc_str_printf(out, is_whole ? " %.0f" : " %.5g", value);
+        msc_str_char(out, ' ');
+        msc_unit_value(out, space->metrics[i].name, value);
         is_first = false;
     }
     msc_str_append(out, is_first ? "" : "\n");

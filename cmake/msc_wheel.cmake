@@ -10,13 +10,15 @@ set(CMAKE_INSTALL_DOCDIR "${SKBUILD_DATA_DIR}/share/doc/mscgym")
 # Keeps the paths of temporary folders out of what is built, so that two builds are equal.
 add_compile_options("-ffile-prefix-map=${PROJECT_SOURCE_DIR}/=" "-ffile-prefix-map=${PROJECT_BINARY_DIR}/=")
 
-# In a wheel mscgym-runtime is a module. The program finds this launcher in its own folder. It starts the module
-# with the Python that the package is installed for.
-set(launcher "${PROJECT_BINARY_DIR}/wheel/mscgym-runtime")
-file(WRITE "${launcher}" "#!/bin/sh
-exec \"\${MSCGYM_PYTHON:-python3}\" -m mscgym.runtime \"$@\"
+# In a wheel mscgym-runtime and mscgym-client are modules. The program finds these launchers in its own folder. They
+# start the modules with the Python that the package is installed for.
+foreach(module runtime client)
+    set(launcher "${PROJECT_BINARY_DIR}/wheel/mscgym-${module}")
+    file(WRITE "${launcher}" "#!/bin/sh
+exec \"\${MSCGYM_PYTHON:-python3}\" -m mscgym.${module} \"$@\"
 ")
-install(PROGRAMS "${launcher}" DESTINATION mscgym/bin)
+    install(PROGRAMS "${launcher}" DESTINATION mscgym/bin)
+endforeach()
 install(FILES "${PROJECT_SOURCE_DIR}/tools/mscgym-runtime" DESTINATION mscgym RENAME runtime.py)
 
 # The headers include cJSON.h, which machines that install wheels may lack.

@@ -186,13 +186,8 @@ static enum msc_status add_layers(cJSON *list, struct layers *l) {
 }
 
 static enum msc_status fill(cJSON *object, struct layers *l) {
-    cJSON *layers = cJSON_CreateArray(), *weights = cJSON_CreateArray();
-    enum msc_status status = msc_json_add(object, "layers", layers);
-    if (status != MSC_OK) {
-        cJSON_Delete(weights);
-        return status;
-    }
-    MSC_TRY(msc_json_add(object, "weights", weights));
+    cJSON *layers = cJSON_CreateArray(), *list;
+    MSC_TRY(msc_json_add(object, "layers", layers));
     MSC_TRY(
         msc_json_add_number(object, "samples", (double)msc_dataset_n_samples(l->model->dataset)));
     MSC_TRY(msc_json_add_number(object, "runs", RUNS));
@@ -200,7 +195,10 @@ static enum msc_status fill(cJSON *object, struct layers *l) {
     MSC_TRY(msc_json_add_number(object, "float_other_us", l->sides[0].least_other_us));
     MSC_TRY(find_slots(l));
     MSC_TRY(add_layers(layers, l));
-    return msc_layers__weights(weights, &l->sides[1]);
+    MSC_TRY(msc_json_add(object, "weights", list = cJSON_CreateArray()));
+    MSC_TRY(msc_layers__weights(list, &l->sides[1]));
+    MSC_TRY(msc_json_add(object, "activations", list = cJSON_CreateArray()));
+    return msc_layers__activations(list, l->model, l->strategy, &l->sides[1]);
 }
 
 enum msc_status msc_model_layers(struct cJSON **out, struct msc_model *model,

@@ -26,6 +26,8 @@
 //         from, step    the first bin's lower edge and the width of a bin, in q
 //         counts        elements in each bin. The bin of an element is that of x / scale + zero
 //                       point before rounding, so that all channels have the same levels
+//     activations   the same of quantised activations that the network computes, over all samples
+//                   under the strategy; at most 64, in the order of the network
 #ifndef MSC_MODEL_LAYERS_H
 #define MSC_MODEL_LAYERS_H
 

@@ -10,7 +10,7 @@
 #include "results/effects.h"
 #include "report/graph_picture.h"
 #include "report/layers.h"
-#include "report/units.h"
+#include "results/units.h"
 #include "results/plan_layers.h"
 #include "results/trial_figures.h"
 #include "results/verdict.h"
@@ -264,9 +264,7 @@ static enum msc_status add_record(cJSON *records, const char *path,
 static enum msc_status fill_document(cJSON *document, const struct msc_document_options *o) {
     cJSON *records = cJSON_CreateArray();
     MSC_TRY(msc_json_add(document, "records", records));
-    cJSON *names = cJSON_CreateObject();
-    MSC_TRY(msc_json_add(document, "names", names));
-    MSC_TRY(msc_unit_names(names));
+    MSC_TRY(msc_unit_describe(document));
     MSC_TRY(msc_json_add_text(document, "schema", "mscgym.page.1"));
     MSC_TRY(msc_json_add_text(document, "program", msc_program_name()));
     for (size_t i = 0; i < o->n; i++) {

@@ -2,7 +2,7 @@
 
 #include "env/api/trial.h"
 #include "report/page_internal.h"
-#include "report/units.h"
+#include "results/units.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -28,7 +28,7 @@ enum msc_status msc_figures__read(struct msc_figure_numbers *out, struct msc_are
     return MSC_OK;
 }
 
-static enum msc_status name_of(const char **out, struct msc_arena *arena, const char *metric) {
+enum msc_status msc_figures__name(const char **out, struct msc_arena *arena, const char *metric) {
     struct msc_str name = {0};
     msc_unit_name(&name, metric);
     *out = msc_str_keep(&name, arena);
@@ -117,9 +117,8 @@ static int by_x(const void *a, const void *b) {
     return (p->x > q->x) - (p->x < q->x);
 }
 
-// Reads the points of the front in the order of their cost.
-static enum msc_status read_front(struct msc_figure_numbers *x, struct msc_figure_numbers *y,
-                                  const struct msc_figures_subject *s, const char *cost) {
+enum msc_status msc_figures__front(struct msc_figure_numbers *x, struct msc_figure_numbers *y,
+                                   const struct msc_figures_subject *s, const char *cost) {
     const cJSON *front = msc_json_get(msc_json_get(s->record, "trials"), "front"), *row = NULL;
     size_t n = (size_t)cJSON_GetArraySize(front);
     struct point *points = msc_arena_array(&s->to->arena, n + 1, sizeof points[0]);
@@ -169,14 +168,14 @@ static enum msc_status draw_tradeoff(const struct msc_figures_subject *s) {
     if (!cost[0] || strcmp(cost, s->objective) == 0) {
         return MSC_OK;
     }
-    MSC_TRY(name_of(&cost_name, arena, cost));
+    MSC_TRY(msc_figures__name(&cost_name, arena, cost));
     MSC_TRY(msc_figures__read(&x, arena, msc_json_get(metrics, cost)));
     MSC_TRY(msc_figures__read(&y, arena, msc_json_get(metrics, s->objective)));
     if (x.n != y.n) {
         return MSC_OK;
     }
     MSC_TRY(split_points(&kept, &out, s, &y));
-    MSC_TRY(read_front(&front_x, &front_y, s, cost));
+    MSC_TRY(msc_figures__front(&front_x, &front_y, s, cost));
     const double best_x = msc_page__number(delivered, cost);
     const double best_y = msc_page__number(delivered, s->objective);
     const struct msc_plot_set sets[] = {
@@ -271,27 +270,72 @@ static size_t read_effects(struct msc_plot_bar bars[MOST_EFFECTS], const cJSON *
     return n;
 }
 
+enum msc_status msc_figures__keep_bars(const struct msc_figures_subject *s, const char *what,
+                                       const char *title, const struct msc_plot_axis *axis,
+                                       struct msc_plot_bar bars[], size_t n) {
+    struct msc_str svg = {0};
+    if (n == 0 || bars[0].value == 0.0) {
+        return MSC_OK;
+    }
+    for (size_t i = 0; i < n; i++) {
+        bars[i].name = msc_figures__shorten(&s->to->arena, bars[i].name);
+        MSC_TRY(MSC_ALLOCATED(bars[i].name));
+    }
+    MSC_TRY(MSC_ALLOCATED(title));
+    MSC_TRY(MSC_ALLOCATED(axis->title));
+    return msc_figures__keep(s, what, &svg, msc_plot_write_bars(&svg, title, axis, bars, n));
+}
+
 static enum msc_status draw_effects(const struct msc_figures_subject *s) {
     const cJSON *effects = msc_json_get(s->record, "effects");
     const char *metric = msc_page__text(effects, "metric"), *name = "";
     struct msc_arena *arena = &s->to->arena;
     struct msc_plot_bar bars[MOST_EFFECTS];
     size_t n = read_effects(bars, msc_json_get(effects, "alone"));
-    if (n == 0 || bars[0].value == 0.0) {
-        return MSC_OK;
-    }
-    for (size_t i = 0; i < n; i++) {
-        bars[i].name = msc_figures__shorten(arena, bars[i].name);
-        MSC_TRY(MSC_ALLOCATED(bars[i].name));
-    }
-    MSC_TRY(name_of(&name, arena, metric));
+    MSC_TRY(msc_figures__name(&name, arena, metric));
     const struct msc_plot_axis axis = {.title = msc_arena_printf(arena, "%s: difference", name),
                                        .metric = metric};
     const char *title = msc_arena_printf(arena, "%s: the largest effect of each task", s->prefix);
-    MSC_TRY(MSC_ALLOCATED(axis.title));
-    MSC_TRY(MSC_ALLOCATED(title));
-    struct msc_str svg = {0};
-    return msc_figures__keep(s, "effects", &svg, msc_plot_write_bars(&svg, title, &axis, bars, n));
+    return msc_figures__keep_bars(s, "effects", title, &axis, bars, n);
+}
+
+static enum msc_status draw_importance(const struct msc_figures_subject *s) {
+    const cJSON *tasks =
+        msc_json_get(msc_json_get(msc_json_get(s->record, "effects"), "importance"), "tasks");
+    const cJSON *row = NULL;
+    struct msc_plot_bar bars[MOST_EFFECTS];
+    size_t n = 0;
+    cJSON_ArrayForEach(row, tasks) {
+        if (n < MOST_EFFECTS) {
+            bars[n++] =
+                (struct msc_plot_bar){msc_page__text(row, "task"), msc_page__number(row, "share")};
+        }
+    }
+    const struct msc_plot_axis axis = {.title = "share of the variance", .metric = "size_ratio"};
+    const char *title = msc_arena_printf(&s->to->arena, "%s: importance of tasks", s->prefix);
+    return msc_figures__keep_bars(s, "importance", title, &axis, bars, n);
+}
+
+// ---- Speed --------------------------------------------------------------------------------------
+
+static enum msc_status draw_speed(const struct msc_figures_subject *s, const char *key,
+                                  const char *what, const char *title) {
+    const cJSON *speed = msc_json_get(msc_json_get(s->record, "trials"), "speed");
+    struct msc_arena *arena = &s->to->arena;
+    struct msc_figure_numbers x, y;
+    MSC_TRY(msc_figures__read(&x, arena, msc_json_get(speed, "seconds")));
+    MSC_TRY(msc_figures__read(&y, arena, msc_json_get(speed, key)));
+    if (x.n != y.n) {
+        return MSC_OK;
+    }
+    const struct msc_plot_set set = {title, MSC_FIGURE_ACCENT, x.at, y.at, y.n, MSC_PLOT_LINE};
+    const struct msc_plot plot = {.title = msc_arena_printf(arena, "%s: %s", s->prefix, title),
+                                  .x = {.title = "seconds of search"},
+                                  .y = {.title = title},
+                                  .sets = &set,
+                                  .n_sets = 1};
+    MSC_TRY(MSC_ALLOCATED(plot.title));
+    return msc_figures__keep_plot(s, what, &plot);
 }
 
 // ---- All of them --------------------------------------------------------------------------------
@@ -304,13 +348,17 @@ static enum msc_status draw_record(struct msc_figures *to, const cJSON *record,
         .record = record,
         .prefix = prefix,
         .objective = msc_page__text(cJSON_GetArrayItem(objectives, 0), "metric")};
-    MSC_TRY(name_of(&s.name, &to->arena, s.objective));
+    MSC_TRY(msc_figures__name(&s.name, &to->arena, s.objective));
     MSC_TRY(draw_best(&s, "trial", "best-trials", "trials"));
     MSC_TRY(draw_best(&s, "seconds", "best-time", "seconds of search"));
     MSC_TRY(draw_tradeoff(&s));
     MSC_TRY(draw_plan(&s, "bits", "bits"));
     MSC_TRY(draw_plan(&s, "density", "share that is kept"));
+    MSC_TRY(msc_figures__choices(&s));
+    MSC_TRY(draw_importance(&s));
     MSC_TRY(draw_effects(&s));
+    MSC_TRY(draw_speed(&s, "trials_per_s", "speed", "trials a second"));
+    MSC_TRY(draw_speed(&s, "reuse", "reuse", "share of the work that was reused"));
     MSC_TRY(msc_figures__layers(&s));
     return msc_figures__network(&s);
 }
@@ -324,7 +372,7 @@ enum msc_status msc_figures_draw(struct msc_figures *figures, const struct cJSON
         MSC_TRY(MSC_ALLOCATED(prefix));
         MSC_TRY(draw_record(figures, record, prefix));
     }
-    return MSC_OK;
+    return n > 1 ? msc_figures__compare(figures, records) : MSC_OK;
 }
 
 void msc_figures_finish(struct msc_figures *figures) {

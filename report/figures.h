@@ -29,13 +29,18 @@ struct msc_figures {
 //     best-trials, best-time   the best so far over trials and over time
 //     tradeoff                 the objective of every trial over its cost
 //     bits, density            bits of each task of the plan; kept channels or elements
-//     effects                  the tasks that the objective depends on most
+//     choices                  parallel coordinates of the best trials
+//     importance, effects      the tasks that the objective depends on most
+//     speed, reuse             trials a second, and the share of the work that was reused
 //     layers-error, layers-bytes, layers-time   the largest layers (model/layers.h), if measured
-//     weights-1 …              weights on their levels, likewise
+//     weights-1 …, activations-1 …   weights and activations on their levels, likewise
 //     network                  the network with the plan; up to 400 joints
 //
-// The name of a file begins with the record's name; with several records, it begins with the
-// record's number, from 1. `figures` must be zeroed.
+// and, of several records with one objective, compared-best, compared-fronts, compared-error,
+// compared-bytes and compared-time.
+//
+// The name of a file of one record begins with the record's name; with several records, it begins
+// with the record's number, from 1. `figures` must be zeroed.
 enum msc_status msc_figures_draw(struct msc_figures *figures, const struct cJSON *document);
 void msc_figures_finish(struct msc_figures *figures); // accepts a zeroed struct
 

@@ -1,5 +1,5 @@
 // Figures of the delivered plan's layers: the largest by error, bytes and time, and histograms of
-// weights.
+// weights and activations.
 #include "report/figures_internal.h"
 
 #include "report/page_internal.h"
@@ -43,7 +43,7 @@ static enum msc_status draw_bars(const struct msc_figures_subject *s, const cJSO
 // ---- Histograms ---------------------------------------------------------------------------------
 
 static enum msc_status draw_histogram(const struct msc_figures_subject *s, const cJSON *w,
-                                      int index) {
+                                      const char *kind, int index) {
     struct msc_arena *arena = &s->to->arena;
     double step = msc_page__number(w, "step"), from = msc_page__number(w, "from"), most = 0.0;
     double low = msc_page__number(w, "low") - 0.5, high = msc_page__number(w, "high") + 0.5;
@@ -70,7 +70,7 @@ static enum msc_status draw_histogram(const struct msc_figures_subject *s, const
         .bar_width = step,
         .sets = sets,
         .n_sets = sizeof sets / sizeof sets[0]};
-    const char *what = msc_arena_printf(arena, "weights-%d", index);
+    const char *what = msc_arena_printf(arena, "%s-%d", kind, index);
     MSC_TRY(MSC_ALLOCATED(plot.title && plot.x.title && what));
     return most > 0.0 ? msc_figures__keep_plot(s, what, &plot) : MSC_OK;
 }
@@ -81,16 +81,19 @@ enum msc_status msc_figures__layers(const struct msc_figures_subject *s) {
     const struct msc_plot_axis error = {.title = "error after the layer", .metric = "size_ratio"};
     const struct msc_plot_axis bytes = {.title = "bytes of weights", .metric = "size_bytes"};
     const struct msc_plot_axis time = {.title = "time", .metric = "latency_us"};
-    int n = 0;
+    static const char *const kinds[] = {"weights", "activations"};
     if (!layers) {
         return MSC_OK;
     }
     MSC_TRY(draw_bars(s, list, "error", "layers-error", &error));
     MSC_TRY(draw_bars(s, list, "bytes", "layers-bytes", &bytes));
     MSC_TRY(draw_bars(s, list, "us", "layers-time", &time));
-    cJSON_ArrayForEach(w, msc_json_get(layers, "weights")) {
-        if (n < MOST_HISTOGRAMS) {
-            MSC_TRY(draw_histogram(s, w, ++n));
+    for (int k = 0; k < 2; k++) {
+        int n = 0;
+        cJSON_ArrayForEach(w, msc_json_get(layers, kinds[k])) {
+            if (n < MOST_HISTOGRAMS) {
+                MSC_TRY(draw_histogram(s, w, kinds[k], ++n));
+            }
         }
     }
     return MSC_OK;

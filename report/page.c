@@ -4,6 +4,8 @@
 #include "report/assets.h"
 #include "report/page_internal.h"
 
+#include <string.h>
+
 // ---- Head -------------------------------------------------------------------------------------
 
 // Completes the security policy that MSC_OUTPUT_PAGE_BEGINNING opens.
@@ -44,13 +46,22 @@ static void write_scripts(struct msc_str *out) {
 
 // ---- Body -------------------------------------------------------------------------------------
 
+// Parts that only some records have.
+static bool has_part(const cJSON *record, const char *id) {
+    bool is_measured = strcmp(id, "measured") == 0;
+    const cJSON *effects = msc_json_get(record, "effects");
+    return is_measured                     ? msc_json_get(record, "layers") != NULL
+           : strcmp(id, "importance") == 0 ? msc_json_get(effects, "importance") != NULL
+                                           : true;
+}
+
 static void write_links(struct msc_str *out, const cJSON *records, const char *back) {
     static const struct {
         const char *id, *name;
-    } parts[] = {{"box", "Result"},          {"plans", "Plans"},     {"progress", "Best so far"},
-                 {"tradeoff", "Cost"},       {"choices", "Choices"}, {"layers", "Layers"},
-                 {"effects", "Sensitivity"}, {"graph", "Network"},   {"speed", "Speed"},
-                 {"config", "Configuration"}};
+    } parts[] = {{"box", "Result"},      {"plans", "Plans"},           {"progress", "Best so far"},
+                 {"tradeoff", "Cost"},   {"choices", "Choices"},       {"layers", "Plan"},
+                 {"measured", "Layers"}, {"importance", "Importance"}, {"effects", "Sensitivity"},
+                 {"graph", "Network"},   {"speed", "Speed"},           {"config", "Configuration"}};
     const cJSON *record = NULL;
     int index = 0;
     msc_str_append(out, "<nav aria-label=\"Parts\"><ul>\n");
@@ -61,7 +72,10 @@ static void write_links(struct msc_str *out, const cJSON *records, const char *b
     }
     if (cJSON_GetArraySize(records) == 1) {
         for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
-            msc_str_printf(out, "<li><a href=\"#r0-%s\">%s</a></li>\n", parts[i].id, parts[i].name);
+            if (has_part(records->child, parts[i].id)) {
+                msc_str_printf(out, "<li><a href=\"#r0-%s\">%s</a></li>\n", parts[i].id,
+                               parts[i].name);
+            }
         }
     } else {
         msc_str_append(out, "<li><a href=\"#compare\">Side by side</a></li>\n");
@@ -148,6 +162,11 @@ enum msc_status msc_page_write_list(struct msc_str *out, const struct msc_page_l
     msc_str_append(out, "</h1></header>\n<section class=\"part\">\n<h2>");
     msc_html_text(out, list->heading);
     msc_str_append(out, "</h2>\n");
+    if (list->note) {
+        msc_str_append(out, "<p class=\"note\">");
+        msc_html_text(out, list->note);
+        msc_str_append(out, "</p>\n");
+    }
     msc_page__table(out, list->title, list->columns, list->kinds);
     cJSON_ArrayForEach(row, list->rows) {
         msc_page__row(out, NULL);

@@ -26,6 +26,7 @@ enum msc_status msc_page_write(struct msc_str *out, const struct cJSON *document
 // A list, for servers only.
 struct msc_page_list {
     const char *title, *heading;
+    const char *note;           // a sentence above the table, or NULL
     const char *const *columns; // headings, NULL-terminated; the first is that of the name
     const char *const *keys;    // members of a row for the columns; the first is not used
     const char *kinds;          // a letter for each column: 'n' a number, 'w' one line, ' ' text

@@ -8,11 +8,14 @@ function drawFigure(figure, record) {
     "choices": () => drawChoices(figure, record),
     "layers": () => drawLayers(figure, record),
     "effects": () => drawEffects(figure, record),
+    "importance": () => drawImportance(figure, record),
     "speed": () => drawSpeed(figure, record, "trials_per_s", "trials a second"),
     "reuse": () => drawSpeed(figure, record, "reuse", "reuse"),
     "graph": () => drawGraph(figure, record),
     "compare-trials": () => drawCompared(figure, data.records),
     "compare-fronts": () => drawFronts(figure, data.records),
+    "compare-layers": () => drawLayersCompared(figure, data.records),
+    "compare-graphs": () => drawPair(figure, data.records),
   };
   drawers[figure.dataset.chart]();
 }
@@ -26,7 +29,7 @@ function drawAll(isAnew) {
   document.querySelectorAll("figure[data-chart]").forEach((figure) => {
     const article = figure.closest("article");
     const record = data.records[Number(article.id.slice(1))];
-    const isGraph = figure.dataset.chart === "graph";
+    const isGraph = figure.classList.contains("network");
     if (isAnew && !isGraph) {
       figure.replaceChildren();
     }

@@ -42,6 +42,26 @@ function shown(value) {
   return Number.isInteger(value) ? String(value) : Number(value.toPrecision(4)).toString();
 }
 
+// Divides by 1,000 until at most three digits precede the point.
+function scaled(value, units, digits) {
+  let i = 0;
+  for (; i + 1 < units.length && Math.abs(value) >= 999.5; i++) {
+    value /= 1000;
+  }
+  return Number(value.toPrecision(digits)) + units[i];
+}
+
+// A value of a metric with its unit, as results/units.c writes it.
+function quantity(metric, value, digits) {
+  const units = { bytes: [" bytes", " KB", " MB", " GB"], us: [" µs", " ms", " s"],
+                  count: ["", " thousand", " million", " billion", " trillion"] };
+  const unit = data.units[metric];
+  if (value === null || value === undefined || !isFinite(value) || unit === undefined) {
+    return shown(value);
+  }
+  return unit === "share" ? Number((100 * value).toPrecision(digits || 4)) + " %" : scaled(value, units[unit], digits || 3);
+}
+
 function metricName(metric) { // the name for people, or the metric's own
   return data.names[metric] || metric;
 }
@@ -61,17 +81,18 @@ function scale(title, more) {
   }, more);
 }
 
-// The scale is logarithmic if all values are positive and span more than a factor of ten.
-function scaleOf(title, values) {
+// The scale of a metric. It is logarithmic if all values are positive and span more than a factor of
+// ten.
+function scaleOf(metric, values) {
   const real = values.filter((v) => v !== null && isFinite(v));
   const least = Math.min(...real), greatest = Math.max(...real);
   const isLog = real.length > 1 && least > 0 && greatest > 10 * least;
-  const axis = scale(title, { type: isLog ? "logarithmic" : "linear" });
+  const axis = scale(metricName(metric), { type: isLog ? "logarithmic" : "linear" });
   axis.ticks.callback = function (value) {
     const digit = Math.round(value / Math.pow(10, Math.floor(Math.log10(value))));
     const isDense = greatest > 2000 * least;
     return !isLog || digit === 1 || (!isDense && (digit === 2 || digit === 5))
-      ? Number(value.toPrecision(3)).toString() : "";
+      ? data.units[metric] ? quantity(metric, value, 3) : Number(value.toPrecision(3)).toString() : "";
   };
   if (isLog) {
     axis.ticks.autoSkip = true;

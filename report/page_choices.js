@@ -27,7 +27,7 @@ function metricAxis(metric, values, rows) {
   const least = Math.min(...real), most = Math.max(...real);
   const isLog = least > 0 && most > 10 * least;
   const share = (v) => isLog ? Math.log(v / least) / Math.log(most / least) : (v - least) / (most - least);
-  return { title: metricName(metric), ends: least < most ? [[0, shown(least)], [1, shown(most)]] : [[.5, shown(least)]],
+  return { title: metricName(metric), ends: least < most ? [[0, quantity(metric, least)], [1, quantity(metric, most)]] : [[.5, quantity(metric, least)]],
            place: (i) => values[i] === null ? null : least < most ? share(values[i]) : .5 };
 }
 
@@ -46,7 +46,7 @@ function drawChoices(figure, record) {
     const places = axes.map((axis, k) => [axis.place(row.i), k]).filter(([share]) => share !== null);
     const line = makeSvg("path", { class: row.isBest ? "best" : "other",
                                    d: "M" + places.map(([share, k]) => at(share).toFixed(1) + " " + level(k)).join("L") });
-    line.append(makeSvg("title", {}, "trial " + trials.points.id[row.i] + ": " + shown(trials.points.metrics[name][row.i])));
+    line.append(makeSvg("title", {}, "trial " + trials.points.id[row.i] + ": " + quantity(name, trials.points.metrics[name][row.i])));
     svg.append(line);
   });
   axes.forEach((axis, k) => {

@@ -4,8 +4,11 @@
 #include "base/alloc.h"
 #include "results/differences.h"
 
-// At most this many differences are listed.
+#include <string.h>
+
+// At most this many differences are listed, and metrics of the results.
 #define MOST_DIFFERENCES 60
+enum { MOST_METRICS = 8 };
 
 // Writes a cell of text. Words are not broken on a narrow page.
 static void write_words(struct msc_str *out, const char *text) {
@@ -14,32 +17,66 @@ static void write_words(struct msc_str *out, const char *text) {
     msc_str_append(out, "</td>");
 }
 
+// The metrics of the table: accuracy, what the first record bounds, and its objectives.
+static size_t list_metrics(const char *metrics[MOST_METRICS], const cJSON *records) {
+    static const char *const lists[] = {"bounds", "objectives"};
+    const cJSON *numbers = msc_json_get(records->child, "numbers"), *item = NULL;
+    size_t n = 0;
+    cJSON_ArrayForEach(item, records) {
+        const cJSON *plan = msc_json_get(msc_json_get(item, "delivered"), "metrics");
+        if (msc_json_get(plan, "accuracy") && n == 0) {
+            metrics[n++] = "accuracy";
+        }
+    }
+    for (size_t l = 0; l < 2; l++) {
+        cJSON_ArrayForEach(item, msc_json_get(numbers, lists[l])) {
+            const char *metric = msc_page__text(item, "metric");
+            bool is_new = true;
+            for (size_t i = 0; i < n; i++) {
+                is_new = is_new && strcmp(metrics[i], metric) != 0;
+            }
+            if (is_new && n < MOST_METRICS) {
+                metrics[n++] = metric;
+            }
+        }
+    }
+    return n;
+}
+
+static void write_result(struct msc_str *out, const cJSON *record, int index,
+                         const char *const metrics[], size_t n) {
+    const cJSON *numbers = msc_json_get(record, "numbers");
+    const cJSON *counts = msc_json_get(numbers, "counts");
+    const cJSON *plan = msc_json_get(msc_json_get(record, "delivered"), "metrics");
+    msc_page__row(out, NULL);
+    msc_str_printf(out, "<th scope=\"row\"><a href=\"#r%d\">", index);
+    msc_html_name(out, msc_page__text(record, "name"));
+    msc_str_append(out, "</a></th>");
+    write_words(out, msc_page__text(msc_json_get(record, "verdict"), "headline"));
+    for (size_t i = 0; i < n; i++) {
+        msc_page__quantity_cell(out, metrics[i], msc_page__number(plan, metrics[i]));
+    }
+    msc_page__number_cell(out, msc_page__number(counts, "trials"));
+    msc_str_append(out, "<td class=\"n\">");
+    msc_str_append_duration(out, msc_page__number(counts, "elapsed_s"));
+    msc_str_append(out, "</td>");
+    write_words(out, msc_page__text(msc_json_get(numbers, "agent"), "type"));
+    msc_str_append(out, "</tr>\n");
+}
+
 static void write_results(struct msc_str *out, const cJSON *records) {
-    const char *const columns[] = {"record", "to deploy", "objective", "value",
-                                   "trials", "seconds",   "agent",     NULL};
+    const char *columns[2 + MOST_METRICS + 4] = {"record", "to deploy"};
+    char kinds[2 + MOST_METRICS + 4] = "  ";
     const cJSON *record = NULL;
+    size_t n = list_metrics(columns + 2, records);
     int index = 0;
-    msc_page__table(out, "Results", columns, "   nnn ");
+    memset(kinds + 2, 'n', n + 2);
+    columns[2 + n] = "trials";
+    columns[3 + n] = "time";
+    columns[4 + n] = "agent";
+    msc_page__table(out, "Results", columns, kinds);
     cJSON_ArrayForEach(record, records) {
-        const cJSON *numbers = msc_json_get(record, "numbers");
-        const cJSON *counts = msc_json_get(numbers, "counts");
-        const cJSON *first = cJSON_GetArrayItem(msc_json_get(numbers, "objectives"), 0);
-        const char *metric = msc_page__text(first, "metric");
-        const cJSON *plan = msc_json_get(record, "delivered");
-        msc_page__row(out, NULL);
-        msc_str_printf(out, "<th scope=\"row\"><a href=\"#r%d\">", index++);
-        msc_html_name(out, msc_page__text(record, "name"));
-        msc_str_append(out, "</a></th>");
-        write_words(out, msc_page__text(msc_json_get(record, "verdict"), "headline"));
-        msc_str_append(out, "<td>");
-        msc_page__metric(out, metric);
-        msc_str_append(out, "</td>");
-        msc_page__quantity_cell(out, metric,
-                                msc_page__number(msc_json_get(plan, "metrics"), metric));
-        msc_page__number_cell(out, msc_page__number(counts, "trials"));
-        msc_page__number_cell(out, msc_page__number(counts, "elapsed_s"));
-        write_words(out, msc_page__text(msc_json_get(numbers, "agent"), "type"));
-        msc_str_append(out, "</tr>\n");
+        write_result(out, record, index++, columns + 2, n);
     }
     msc_page__end_table(out);
 }
@@ -197,7 +234,9 @@ enum msc_status msc_page__compare(struct msc_str *out, const cJSON *records, con
     msc_str_append(out, "<div class=\"charts\">\n");
     msc_page__chart(out, "compare-trials", "The best value so far of each record over the trials");
     msc_page__chart(out, "compare-fronts", "The fronts of the records: objective over cost");
-    msc_str_append(out, "</div>\n</section>\n<section class=\"part\">\n<h2>Differences</h2>\n");
+    msc_str_append(out, "</div>\n</section>\n");
+    MSC_TRY(msc_page__beside(out, records));
+    msc_str_append(out, "<section class=\"part\">\n<h2>Differences</h2>\n");
     MSC_TRY(write_all_differences(out, records));
     msc_str_append(out, "</section>\n</article>\n");
     return msc_str_status(out);

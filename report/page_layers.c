@@ -1,7 +1,7 @@
 // The delivered plan layer by layer on a page: a table with bars, and histograms of the weights.
 #include "base/alloc.h"
 #include "report/page_internal.h"
-#include "report/units.h"
+#include "results/units.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -11,7 +11,7 @@
 // Of larger networks, the table has only the layers with the longest bars.
 #define MOST_ROWS 200
 // Histograms beyond this number are folded.
-#define SHOWN_WEIGHTS 8
+#define SHOWN 8
 // Size of a histogram's drawing, and the height of its ticks.
 #define WIDTH 240.0
 #define HEIGHT 84.0
@@ -73,7 +73,7 @@ static void write_operator(struct msc_str *out, const char *op) {
     msc_str_append(out, "</td>");
 }
 
-static void write_bits(struct msc_str *out, const cJSON *row) {
+void msc_page__bits_cell(struct msc_str *out, const cJSON *row) {
     double weight = msc_page__number(row, "weight_bits");
     double activation = msc_page__number(row, "activation_bits");
     char text[48] = "float";
@@ -90,7 +90,7 @@ static void write_row(struct msc_str *out, const cJSON *row, const double greate
     msc_page__row(out, NULL);
     msc_page__head_cell(out, msc_page__text(row, "joint"));
     write_operator(out, msc_page__text(row, "op"));
-    write_bits(out, row);
+    msc_page__bits_cell(out, row);
     write_error(out, msc_page__number(row, "error"), greatest[0]);
     write_quantity(out, "size_bytes", msc_page__number(row, "bytes"), greatest[1],
                    msc_page__number(row, "float_bytes"));
@@ -131,30 +131,47 @@ static int by_length(const void *a, const void *b) {
     return (x < y) - (x > y);
 }
 
-// Writes at most MOST_ROWS layers, in the order of the network.
-static void write_rows(struct msc_str *out, const cJSON *list, const double greatest[3]) {
-    size_t n = (size_t)cJSON_GetArraySize(list), n_longer = 0, n_equal = 0, i = 0;
-    double *bars = msc_alloc_zero(n + 1, sizeof bars[0]), least = 0.0;
-    const cJSON *row = NULL;
-    if (!bars) {
-        out->failed = true;
-        return;
-    }
-    cJSON_ArrayForEach(row, list) {
-        bars[i++] = longest_bar(row, greatest);
-    }
-    qsort(bars, n, sizeof bars[0], by_length);
-    least = n > MOST_ROWS ? bars[MOST_ROWS - 1] : 0.0;
-    while (n_longer < n && bars[n_longer] > least) {
+enum msc_status msc_page__mark_longest(bool is_marked[], const double bars[], size_t n,
+                                       size_t most) {
+    double *sorted = msc_alloc_zero(n + 1, sizeof sorted[0]);
+    size_t n_longer = 0, n_equal = 0;
+    MSC_TRY(MSC_ALLOCATED(sorted));
+    memcpy(sorted, bars, n * sizeof sorted[0]);
+    qsort(sorted, n, sizeof sorted[0], by_length);
+    double least = n > most ? sorted[most - 1] : 0.0;
+    while (n_longer < n && sorted[n_longer] > least) {
         n_longer++;
     }
-    msc_free(bars);
-    cJSON_ArrayForEach(row, list) {
-        double bar = longest_bar(row, greatest);
-        if (bar > least || n <= MOST_ROWS || (bar == least && n_longer + n_equal++ < MOST_ROWS)) {
-            write_row(out, row, greatest);
-        }
+    msc_free(sorted);
+    for (size_t i = 0; i < n; i++) {
+        is_marked[i] =
+            n <= most || bars[i] > least || (bars[i] == least && n_longer + n_equal++ < most);
     }
+    return MSC_OK;
+}
+
+// Writes at most MOST_ROWS layers, in the order of the network.
+static void write_rows(struct msc_str *out, const cJSON *list, const double greatest[3]) {
+    size_t n = (size_t)cJSON_GetArraySize(list), i = 0;
+    double *bars = msc_alloc_zero(n + 1, sizeof bars[0]);
+    bool *is_marked = msc_alloc_zero(n + 1, sizeof is_marked[0]);
+    const cJSON *row = NULL;
+    if (bars && is_marked) {
+        cJSON_ArrayForEach(row, list) {
+            bars[i++] = longest_bar(row, greatest);
+        }
+        out->failed |= msc_page__mark_longest(is_marked, bars, n, MOST_ROWS) != MSC_OK;
+        i = 0;
+        cJSON_ArrayForEach(row, list) {
+            if (is_marked[i++]) {
+                write_row(out, row, greatest);
+            }
+        }
+    } else {
+        out->failed = true;
+    }
+    msc_free(bars);
+    msc_free(is_marked);
 }
 
 static void write_table(struct msc_str *out, const cJSON *layers) {
@@ -237,10 +254,11 @@ static void write_histogram(struct msc_str *out, const cJSON *w) {
     double n_scales = msc_page__number(w, "scales");
     msc_str_append(out, "<figure><figcaption><b>");
     msc_html_name(out, msc_page__text(w, "tensor"));
-    msc_str_printf(out, "</b> %.0f bits, levels %.0f to %.0f; %.0f scale%s, clipped at ±%.3g%s",
+    msc_str_printf(out, "</b> %.0f bits, levels %.0f to %.0f; %.0f scale%s, clipped at %s%.3g%s",
                    msc_page__number(w, "bits"), msc_page__number(w, "low"),
                    msc_page__number(w, "high"), n_scales, n_scales == 1.0 ? "" : "s",
-                   msc_page__number(w, "clip"), n_scales == 1.0 ? "" : " (median)");
+                   msc_page__number(w, "low") < 0.0 ? "±" : "", msc_page__number(w, "clip"),
+                   n_scales == 1.0 ? "" : " (median)");
     if (clipped > 0.0) {
         msc_str_printf(out, "; %.2g %% of the elements are beyond", clipped);
     }
@@ -249,28 +267,25 @@ static void write_histogram(struct msc_str *out, const cJSON *w) {
     msc_str_append(out, "</figure>\n");
 }
 
-static void write_histograms(struct msc_str *out, const cJSON *weights) {
+static void write_histograms(struct msc_str *out, const cJSON *list, const char *heading,
+                             const char *note) {
     const cJSON *w = NULL;
-    int n = cJSON_GetArraySize(weights), i = 0;
+    int n = cJSON_GetArraySize(list), i = 0;
     if (n == 0) {
         return;
     }
-    msc_str_append(
-        out, "<h3>Weights on their levels</h3>\n"
-             "<p class=\"note\">Each element is divided by its scale, so all channels have the "
-             "same levels. Between the dashed lines, elements are rounded to a level; beyond "
-             "them, they are clipped. Small ticks mark the levels if there are few.</p>\n"
-             "<div class=\"histograms\">\n");
-    cJSON_ArrayForEach(w, weights) {
-        if (i++ == SHOWN_WEIGHTS) {
+    msc_str_printf(out, "<h3>%s</h3>\n<p class=\"note\">%s</p>\n<div class=\"histograms\">\n",
+                   heading, note);
+    cJSON_ArrayForEach(w, list) {
+        if (i++ == SHOWN) {
             msc_str_printf(out,
                            "</div>\n<details><summary>%d more</summary>"
                            "<div class=\"histograms\">\n",
-                           n - SHOWN_WEIGHTS);
+                           n - SHOWN);
         }
         write_histogram(out, w);
     }
-    msc_str_append(out, n > SHOWN_WEIGHTS ? "</div></details>\n" : "</div>\n");
+    msc_str_append(out, n > SHOWN ? "</div></details>\n" : "</div>\n");
 }
 
 void msc_page__layers(struct msc_str *out, const cJSON *record, int index) {
@@ -278,7 +293,14 @@ void msc_page__layers(struct msc_str *out, const cJSON *record, int index) {
     if (layers) {
         msc_page__begin(out, index, "measured", "Layer by layer");
         write_table(out, layers);
-        write_histograms(out, msc_json_get(layers, "weights"));
+        write_histograms(
+            out, msc_json_get(layers, "weights"), "Weights on their levels",
+            "Each element is divided by its scale, so all channels have the same "
+            "levels. Between the dashed lines, elements are rounded to a level; beyond "
+            "them, they are clipped. Small ticks mark the levels if there are few.");
+        write_histograms(out, msc_json_get(layers, "activations"), "Activations on their levels",
+                         "The values of the compressed network before they are rounded, over the "
+                         "samples.");
         msc_page__end(out);
     }
 }

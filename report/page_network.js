@@ -168,11 +168,17 @@ function placeItems(drawn, graph) {
   }));
 }
 
-// The visible part of the drawing: `view` has its top centre and the pixels per unit.
-function makeView(frame, drawing, drawn) {
+// The visible part of the drawing: `view` has its top centre and the pixels per unit. `moved` gets
+// each new view.
+function makeView(frame, drawing, drawn, moved) {
   const view = { x: 0, y: 0, zoom: 1 };
-  function show() {
+  function look(at) {
+    Object.assign(view, at);
     drawing.setAttribute("transform", "translate(" + view.x + " " + view.y + ") scale(" + view.zoom + ")");
+  }
+  function show() {
+    look(view);
+    moved(view);
   }
   function zoomBy(factor, x, y) {
     const zoom = Math.min(4, Math.max(.05, view.zoom * factor));
@@ -206,7 +212,7 @@ function makeView(frame, drawing, drawn) {
     const box = frame.getBoundingClientRect();
     zoomBy(factor, box.width / 2, box.height / 2);
   }
-  return { zoomBy: zoomBy, zoom: zoom, fit: fit, center: center, move: move };
+  return { zoomBy: zoomBy, zoom: zoom, fit: fit, center: center, move: move, look: look };
 }
 
 function listen(frame, view) {
@@ -334,6 +340,10 @@ function makeDrawing(graph, record, parts) {
     return b;
   }
   function pick(k) {
+    tell(k);
+    parts.changed({ open: state.open, joint: graph.joints[drawn.items[k].joints[0]].name });
+  }
+  function tell(k) {
     const item = drawn.items[k];
     state.picked = k;
     mark();
@@ -357,6 +367,7 @@ function makeDrawing(graph, record, parts) {
     state.open = new Set(isOpen ? scopes : []);
     state.picked = null;
     show();
+    parts.changed({ open: state.open });
     parts.view().fit(false);
   }
   function find(found) {
@@ -369,19 +380,32 @@ function makeDrawing(graph, record, parts) {
     pick(drawn.itemOf[joint]);
     parts.view().center(drawn.items[drawn.itemOf[joint]]);
   }
+  // Opens the same scopes as another drawing, and picks the joint of the same name.
+  function follow(other) {
+    const joint = graph.joints.findIndex((j) => j.name === other.joint);
+    state.open = new Set([...other.open].filter((scope) => scopes.has(scope)));
+    state.picked = null;
+    show();
+    if (joint >= 0) {
+      tell(drawn.itemOf[joint]);
+    }
+  }
   show();
-  return { drawn: () => drawn, find: find, go: go, setAll: setAll, hasScopes: scopes.size > 0 };
+  return { drawn: () => drawn, find: find, go: go, setAll: setAll, follow: follow, hasScopes: scopes.size > 0 };
 }
 
-function drawGraph(figure, record) {
+// Draws a record's network. `others` are drawings that move, open and pick along; it joins them.
+function drawGraph(figure, record, others) {
   const graph = record.graph;
   const frame = makeSvg("svg", { class: "frame", tabindex: 0, role: "application",
     "aria-label": "The network with its plan. Arrow keys move, plus and minus zoom, 0 shows all." });
   const count = make("span", { class: "count", role: "status" });
-  const parts = { figure: figure, drawing: makeSvg("g", {}), view: () => view,
+  const along = (what, value) => (others || []).forEach((other) => other !== me && other[what](value));
+  const parts = { figure: figure, drawing: makeSvg("g", {}), view: () => view, changed: (state) => along("follow", state),
     text: make("p", { class: "picked-text", "aria-live": "polite" }, "Choose a joint to see what the plan does there.") };
   const network = makeDrawing(graph, record, parts);
-  const view = makeView(frame, parts.drawing, network.drawn);
+  const view = makeView(frame, parts.drawing, network.drawn, (at) => along("look", at));
+  const me = { look: view.look, follow: network.follow };
   frame.append(parts.drawing);
   const button = (name, what, run) => {
     const b = make("button", { type: "button", "aria-label": what, title: what }, name);
@@ -398,4 +422,32 @@ function drawGraph(figure, record) {
          make("li", {}, "W weights, A activations; drag moves, Ctrl and the wheel zoom" + (network.hasScopes ? ", a double click opens a scope" : ""))));
   listen(frame, view);
   view.fit(false);
+  if (others) {
+    others.push(me);
+  }
+}
+
+// Draws two networks next to each other; the reader chooses of which records.
+function drawPair(figure, records) {
+  const usable = records.filter((r) => r.graph.joints);
+  const chosen = figure.chosen || [0, 1]; // kept when a page is updated
+  figure.chosen = chosen;
+  figure.replaceChildren();
+  const together = [];
+  chosen.forEach((at, side) => {
+    const select = make("select", { "aria-label": "Record on the " + (side === 0 ? "left" : "right") });
+    usable.forEach((r, i) => {
+      const option = make("option", { value: i }, r.name);
+      option.selected = i === at;
+      select.append(option);
+    });
+    select.addEventListener("change", () => {
+      chosen[side] = Number(select.value);
+      drawPair(figure, records);
+      figure.querySelectorAll("select")[side].focus();
+    });
+    const room = make("div", { class: "side" }, select);
+    figure.append(room);
+    drawGraph(room, usable[at], together);
+  });
 }

@@ -51,20 +51,36 @@ function drawLayers(figure, record) {
     options: { interaction: { mode: "nearest", axis: "x", intersect: false } } });
 }
 
-function drawEffects(figure, record) {
-  const tasks = new Set();
-  const rows = record.effects.alone.filter((row) => !tasks.has(row.task) && tasks.add(row.task)).slice(0, 15); // largest first
-  if (rows.length === 0) {
-    return;
-  }
-  const set = { label: "difference", data: rows.map((row, i) => ({ y: i, x: row.difference, task: row.task, choice: row.choice })),
+// Level bars, one for each row with a `name`: its value, and the words of its tooltip.
+function drawLevelBars(figure, rows, title, words, ticks) {
+  const set = { label: title, data: rows.map((row, i) => ({ y: i, x: row.value, row: row })),
                 backgroundColor: color("accent"), barPercentage: .75, maxBarThickness: 22 };
-  const y = scale("", { type: "category", labels: rows.map((row) => short(row.task, 30)) });
+  const y = scale("", { type: "category", labels: rows.map((row) => short(row.name, 30)) });
   y.title.display = false;
   y.grid = { display: false };
   y.ticks.autoSkip = false;
   y.ticks.maxTicksLimit = 20;
-  draw(figure, "bar", [set], { x: scale("difference in " + metricName(record.effects.metric).toLowerCase(), { type: "linear" }), y: y }, {
-    label: (item) => short(item.raw.task, 60) + ", " + item.raw.choice + ": " + shown(item.raw.x),
+  const x = scale(title, { type: "linear" });
+  x.ticks.callback = ticks;
+  draw(figure, "bar", [set], { x: x, y: y }, { label: (item) => words(item.raw.row),
     options: { indexAxis: "y", interaction: { mode: "nearest", axis: "y", intersect: false } } });
+}
+
+const MOST_LEVEL_BARS = 15;
+
+function drawEffects(figure, record) {
+  const tasks = new Set(), metric = record.effects.metric;
+  const rows = record.effects.alone.filter((row) => !tasks.has(row.task) && tasks.add(row.task)).slice(0, MOST_LEVEL_BARS) // largest first
+    .map((row) => ({ name: row.task, value: row.difference, choice: row.choice }));
+  if (rows.length > 0) {
+    drawLevelBars(figure, rows, "difference in " + metricName(metric).toLowerCase(),
+                  (row) => short(row.name, 60) + ", " + row.choice + ": " + quantity(metric, row.value),
+                  (value) => quantity(metric, Number(value.toPrecision(3))));
+  }
+}
+
+function drawImportance(figure, record) {
+  const rows = record.effects.importance.tasks.slice(0, MOST_LEVEL_BARS).map((row) => ({ name: row.task, value: 100 * row.share }));
+  drawLevelBars(figure, rows, "share of the variance, %", (row) => short(row.name, 60) + ": " + Number(row.value.toPrecision(3)) + " %",
+                (value) => value + " %");
 }

@@ -93,12 +93,6 @@ static const char *objective_of(const cJSON *record) {
     return msc_page__text(cJSON_GetArrayItem(objectives, 0), "metric");
 }
 
-// Begins a table that repeats a chart's data. The table is unfolded until the script has drawn the
-// chart.
-static void begin_details(struct msc_str *out, const char *what) {
-    msc_str_printf(out, "<details class=\"table\" open><summary>%s</summary>\n", what);
-}
-
 static void write_progress(struct msc_str *out, const cJSON *record, int index) {
     enum { ROWS = 40 };
     const char *const columns[] = {"trial", "seconds", objective_of(record), NULL};
@@ -115,7 +109,7 @@ static void write_progress(struct msc_str *out, const cJSON *record, int index) 
     msc_page__chart(out, "best-trials", "The best value so far over the trials");
     msc_page__chart(out, "best-time", "The best value so far over the time of search");
     msc_str_append(out, "</div>\n");
-    begin_details(out, "Improvements");
+    msc_page__begin_details(out, "Improvements");
     msc_page__table(out, "Improvements", columns, "nnn");
     for (int i = first; i < n; i++) {
         msc_page__row(out, NULL);
@@ -165,7 +159,7 @@ static void write_front(struct msc_str *out, const cJSON *record) {
     }
     columns[n] = "strategy";
     kinds[n] = '\0';
-    begin_details(out, "The front, and the strategy of each of its points");
+    msc_page__begin_details(out, "The front, and the strategy of each of its points");
     msc_page__table(out, "Pareto front", columns, kinds);
     cJSON_ArrayForEach(row, front) {
         char id[32];
@@ -233,7 +227,7 @@ static void write_speed(struct msc_str *out, const cJSON *record, int index) {
     msc_page__chart(out, "speed", "Trials a second over the time of search");
     msc_page__chart(out, "reuse", "The share of the work that was reused over the time of search");
     msc_str_append(out, "</div>\n");
-    begin_details(out, "As numbers");
+    msc_page__begin_details(out, "As numbers");
     msc_page__table(out, "Speed and reuse over time", columns, "nnn");
     for (int i = 0; i < n; i++) {
         msc_page__row(out, NULL);
@@ -249,7 +243,7 @@ static void write_speed(struct msc_str *out, const cJSON *record, int index) {
     msc_page__end(out);
 }
 
-// ---- Layers and effects -----------------------------------------------------------------------
+// ---- Layers, and what the agent learnt -----------------------------------------------------------------------
 
 static void write_layers(struct msc_str *out, const cJSON *record, int index) {
     const char *const columns[] = {"task", "of", "bits", "density", "method", "elements", NULL};
@@ -259,7 +253,7 @@ static void write_layers(struct msc_str *out, const cJSON *record, int index) {
     }
     msc_page__begin(out, index, "layers", "The plan over the network");
     msc_page__chart(out, "layers", "Bits and density of each task of the plan");
-    begin_details(out, "Every task");
+    msc_page__begin_details(out, "Every task");
     msc_page__table(out, "The plan, task by task", columns, "     n");
     cJSON_ArrayForEach(row, plan) {
         double bits = msc_page__number(row, "bits"), density = msc_page__number(row, "density");
@@ -278,112 +272,6 @@ static void write_layers(struct msc_str *out, const cJSON *record, int index) {
     }
     msc_page__end_table(out);
     msc_str_append(out, "</details>\n");
-    msc_page__end(out);
-}
-
-static double greatest_of(const cJSON *list, const char *key) {
-    const cJSON *row = NULL;
-    double greatest = 0.0;
-    cJSON_ArrayForEach(row, list) {
-        greatest = fmax(greatest, fabs(msc_page__number(row, key)));
-    }
-    return greatest;
-}
-
-static void write_signed_bar(struct msc_str *out, double value, double greatest) {
-    char text[32];
-    snprintf(text, sizeof text, "%+.4g", value);
-    msc_page__bar_cell(out, fabs(value) / greatest, text);
-}
-
-static void write_alone(struct msc_str *out, const cJSON *alone, const char *metric) {
-    // Effects that a model estimates have only differences.
-    bool has_values = msc_json_get(alone->child, "value") != NULL;
-    const char *const columns[] = {"task", "choice", "difference", has_values ? metric : NULL,
-                                   NULL};
-    double greatest = greatest_of(alone, "difference");
-    const cJSON *row = NULL;
-    begin_details(out, "Single choices, largest change first");
-    msc_page__table(out, "Single choices", columns, "   n");
-    cJSON_ArrayForEach(row, alone) {
-        msc_page__row(out, NULL);
-        msc_page__head_cell(out, msc_page__text(row, "task"));
-        msc_page__cell(out, msc_page__text(row, "choice"));
-        write_signed_bar(out, msc_page__number(row, "difference"), greatest);
-        if (has_values) {
-            msc_page__number_cell(out, msc_page__number(row, "value"));
-        }
-        msc_str_append(out, "</tr>\n");
-    }
-    msc_page__end_table(out);
-    msc_str_append(out, "</details>\n");
-}
-
-static void write_pairs(struct msc_str *out, const cJSON *pairs) {
-    static const char *const columns[] = {"pair", "both", "sum of both singly", "interaction",
-                                          NULL};
-    double greatest = greatest_of(pairs, "interaction");
-    const cJSON *row = NULL;
-    msc_str_append(out, "<h3>Strongest interactions</h3>\n");
-    msc_page__table(out, "Pairs", columns, " nn ");
-    cJSON_ArrayForEach(row, pairs) {
-        const cJSON *choice = NULL;
-        const char *before = "";
-        msc_page__row(out, NULL);
-        msc_str_append(out, "<th scope=\"row\">");
-        cJSON_ArrayForEach(choice, msc_json_get(row, "choices")) {
-            msc_str_append(out, before);
-            msc_html_name(out, choice->string);
-            msc_str_append(out, " <span class=\"quiet\">");
-            msc_html_name(out, cJSON_IsString(choice) ? choice->valuestring : "");
-            msc_str_append(out, "</span>");
-            before = "<br>";
-        }
-        msc_str_append(out, "</th>");
-        msc_page__number_cell(out, msc_page__number(row, "difference"));
-        msc_page__number_cell(out, msc_page__number(row, "sum"));
-        write_signed_bar(out, msc_page__number(row, "interaction"), greatest);
-        msc_str_append(out, "</tr>\n");
-    }
-    msc_page__end_table(out);
-}
-
-static void write_effects(struct msc_str *out, const cJSON *record, int index) {
-    const cJSON *effects = msc_json_get(record, "effects");
-    const cJSON *reference = msc_json_get(effects, "reference");
-    const cJSON *alone = msc_json_get(effects, "alone"), *pairs = msc_json_get(effects, "pairs");
-    msc_page__begin(out, index, "effects", "Sensitivity");
-    if (cJSON_GetArraySize(alone) == 0) {
-        msc_str_append(out,
-                       "<p>No two trials differ in only one task. <code>mscgym sensitivity</code> "
-                       "measures each choice.</p>\n");
-        msc_page__end(out);
-        return;
-    }
-    msc_str_printf(out, "<p class=\"note\">Effect of a single choice on ");
-    msc_html_name(out, msc_page__text(effects, "metric"));
-    const cJSON *fitted = msc_json_get(effects, "fitted");
-    if (fitted) {
-        msc_str_printf(
-            out,
-            ", compared with the plan's own choice. Few trials differ in only one task, so an "
-            "additive model was fitted to %.0f trials; it explains %.3g %% of their variance.",
-            msc_page__number(fitted, "trials"), 100.0 * msc_page__number(fitted, "explained"));
-        bool is_hint = msc_page__number(fitted, "trials") < msc_page__number(effects, "n_choices");
-        msc_str_append(out, is_hint ? " There are fewer trials than choices, so this is only a "
-                                      "hint.</p>\n"
-                                    : "</p>\n");
-    } else {
-        msc_str_printf(
-            out, ", with all others as in trial %.0f; %d of %.0f choices were measured.</p>\n",
-            msc_page__number(reference, "id"), cJSON_GetArraySize(alone),
-            msc_page__number(effects, "n_choices"));
-    }
-    msc_page__chart(out, "effects", "The tasks that the objective depends on most");
-    write_alone(out, alone, msc_page__text(effects, "metric"));
-    if (cJSON_GetArraySize(pairs) > 0) {
-        write_pairs(out, pairs);
-    }
     msc_page__end(out);
 }
 
@@ -461,7 +349,7 @@ static enum msc_status write_config(struct msc_str *out, const cJSON *record, in
     if (config) {
         msc_json_write_pretty(&json, config);
         msc_shown_append_json(&safe, msc_str_text(&json));
-        begin_details(out, "As resolved");
+        msc_page__begin_details(out, "As resolved");
         msc_str_append(out, "<pre tabindex=\"0\">");
         for (const char *line = msc_str_text(&safe); *line;) { // keeps line breaks
             size_t length = strcspn(line, "\n");
@@ -526,7 +414,7 @@ enum msc_status msc_page__record(struct msc_str *out, const cJSON *record, int i
     write_choices(out, record, index);
     write_layers(out, record, index);
     msc_page__layers(out, record, index);
-    write_effects(out, record, index);
+    msc_page__effects(out, record, index);
     write_learnt(out, record, index);
     write_graph(out, record, index);
     write_speed(out, record, index);

@@ -3,7 +3,7 @@
 
 #include "base/alloc.h"
 #include "base/str.h"
-#include "report/units.h"
+#include "results/units.h"
 #include "results/report_table.h"
 
 #include <string.h>
@@ -37,6 +37,10 @@ void msc_page__table(struct msc_str *out, const char *caption, const char *const
         msc_str_append(out, "</th>");
     }
     msc_str_append(out, "</tr></thead><tbody>\n");
+}
+
+void msc_page__begin_details(struct msc_str *out, const char *what) {
+    msc_str_printf(out, "<details class=\"table\" open><summary>%s</summary>\n", what);
 }
 
 void msc_page__end_table(struct msc_str *out) {

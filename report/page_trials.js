@@ -18,11 +18,21 @@ function uniform(record) {
   return rows[0];
 }
 
-// The chart shows what the search improves after its first twentieth: the improvements before would
-// press all later ones into a flat line.
+// The improvements that the chart's scale fits. The scale begins with the best value after the first
+// minute, or after the first twentieth of a shorter search: what came before would press all later
+// improvements into a flat line. For the same reason it leaves out first steps that are each more than
+// nine tenths of all that is left to improve, as long as two values remain.
 function lateSteps(record, points) {
-  const late = points.findIndex((p) => p.trial > record.trials.n / 20);
-  return late < 0 ? points.slice(-2) : points.slice(Math.max(0, late - 1));
+  const first = Math.min(60, record.trials.elapsed_s / 20), seconds = record.trials.best.seconds;
+  const isLate = (p, i) => i < seconds.length && (seconds[i] > first || p.trial > record.trials.n / 20);
+  const late = points.findIndex(isLate);
+  let kept = late < 0 ? points.slice(-2) : points.slice(Math.max(0, late - 1));
+  const last = points.length > 0 ? points[points.length - 1].y : 0;
+  const left = (i) => Math.abs(kept[i].y - last);
+  while (kept.length > 3 && left(1) > 0 && left(1) < left(0) / 10) { // the last point repeats the last value
+    kept = kept.slice(1);
+  }
+  return kept;
 }
 
 function drawBest(figure, record, axis) {
@@ -43,21 +53,21 @@ function drawBest(figure, record, axis) {
     sets.push(level(planName(short(plain.label, 24)), least, points[0].x, end));
     late.push(least);
   } else if (plain) {
-    notes.push(planName(short(plain.label, 24)) + ": " + shown(least));
+    notes.push(planName(short(plain.label, 24)) + ": " + quantity(name, least));
   }
   const cut = isFlat ? points.map((p) => p.y).concat(late) : late;
   if (points.some((p) => isBeyond(p.y)) && !isFlat) {
-    notes.push("first value: " + shown(points[0].y));
+    notes.push("first value: " + quantity(name, points[0].y));
   }
   const title = axis === "trial" ? "trials" : unit[0] + " of search";
-  const y = scaleOf(metricName(name), cut), room = .05 * (Math.max(...cut) - Math.min(...cut));
+  const y = scaleOf(name, cut), room = .05 * (Math.max(...cut) - Math.min(...cut));
   if (y.min === undefined && room > 0) {
     y.min = Math.min(...cut) - room;
     y.max = Math.max(...cut) + room;
   }
   draw(figure, "line", sets, { x: scale(title, { type: "linear", min: 0, max: end }), y: y }, {
-    label: (item) => item.raw.trial === undefined ? item.dataset.label + ": " + shown(item.raw.y)
-      : "trial " + item.raw.trial + ": " + shown(item.raw.y) });
+    label: (item) => item.raw.trial === undefined ? item.dataset.label + ": " + quantity(name, item.raw.y)
+      : "trial " + item.raw.trial + ": " + quantity(name, item.raw.y) });
   if (notes.length > 0 && typeof Chart !== "undefined") {
     figure.append(make("p", { class: "note" }, "Beyond the chart: " + notes.join(", ") + "."));
   }
@@ -89,8 +99,8 @@ function drawCompared(figure, records) {
   const values = usable.flatMap((r) => r.trials.best.value);
   if (sets.length > 0) {
     const most = Math.max(...usable.map((r) => r.trials.n));
-    draw(figure, "line", sets, { x: scale("trials", { type: "linear", min: 0, max: most }), y: scaleOf(metricName(objective(usable[0]).metric), values) }, {
-      label: (item) => item.dataset.label + ", trial " + item.raw.trial + ": " + shown(item.raw.y) });
+    draw(figure, "line", sets, { x: scale("trials", { type: "linear", min: 0, max: most }), y: scaleOf(objective(usable[0]).metric, values) }, {
+      label: (item) => item.dataset.label + ", trial " + item.raw.trial + ": " + quantity(objective(usable[0]).metric, item.raw.y) });
   }
 }
 
@@ -110,10 +120,57 @@ function drawFronts(figure, records) {
     }
   });
   if (cost && values.length > 0) {
-    draw(figure, "line", sets, { x: scale(metricName(cost), { type: "linear" }), y: scaleOf(metricName(name), values) }, {
-      label: (item) => item.dataset.label + ", trial " + item.raw.trial + ": " + shown(item.raw.y) + " at " + shown(item.raw.x) });
+    draw(figure, "line", sets, { x: scaleOf(cost, sets.flatMap((set) => set.data.map((p) => p.x))), y: scaleOf(name, values) }, {
+      label: (item) => item.dataset.label + ", trial " + item.raw.trial + ": " + quantity(name, item.raw.y) + " at " + quantity(cost, item.raw.x) });
   }
 }
+
+// ---- Layers of several records ----------------------------------------------------------------
+
+// The joints of all records' layers, in the order of the first record that has them.
+function jointsOf(records) {
+  return [...new Set(records.flatMap((r) => r.layers.layers.map((layer) => layer.joint)))];
+}
+
+let chosenQuantity = "error"; // kept when the chart is drawn again
+
+function drawLayersCompared(figure, records) {
+  const usable = records.filter((r) => r.layers), joints = jointsOf(usable);
+  const quantities = { error: ["error after the layer", "size_ratio"], bytes: ["bytes of weights", "size_bytes"], us: ["time", "latency_us"] };
+  if (usable.length === 0 || typeof Chart === "undefined") {
+    return;
+  }
+  const select = make("select", {});
+  Object.keys(quantities).forEach((key) => {
+    const option = make("option", { value: key }, quantities[key][0]);
+    option.selected = key === chosenQuantity;
+    select.append(option);
+  });
+  select.addEventListener("change", () => {
+    charts = charts.filter((c) => figure.contains(c.canvas) ? c.destroy() : true);
+    figure.replaceChildren();
+    chosenQuantity = select.value;
+    drawLayersCompared(figure, records);
+    figure.querySelector("select").focus();
+  });
+  figure.append(make("label", {}, "Of each layer", select));
+  const [title, metric] = quantities[chosenQuantity];
+  const sets = usable.map((r, i) => {
+    const places = new Map(joints.map((joint, x) => [joint, x]));
+    const points = r.layers.layers.map((layer) => ({ x: places.get(layer.joint), y: layer[chosenQuantity], joint: layer.joint }))
+      .filter((p) => p.y > 0).sort((a, b) => a.x - b.x);
+    return Object.assign(recordLine(r, points, i), { stepped: false, pointRadius: 3, pointStyle: ["circle", "triangle", "rect", "rectRot"][i % 4] });
+  });
+  const x = scale("layers, in the network's order", { type: "linear", min: -.5, max: joints.length - .5 });
+  x.ticks.display = false;
+  const y = scaleOf(metric, sets.flatMap((set) => set.data.map((p) => p.y)));
+  y.title.text = title;
+  draw(figure, "line", sets, { x: x, y: y }, {
+    label: (item) => item.dataset.label + ", " + short(item.raw.joint, 60) + ": " + quantity(metric, item.raw.y, 3),
+    options: { interaction: { mode: "nearest", axis: "xy", intersect: false } } });
+}
+
+// ---- Loss against cost ------------------------------------------------------------------------
 
 function scatter(label, points, more) {
   return Object.assign({ label: label, data: points, type: "scatter", pointHitRadius: 4 }, more);
@@ -195,11 +252,11 @@ function drawTradeoff(figure, record) {
   const label = (item) => {
     const raw = item.raw;
     const baseline = record.numbers.baselines[raw.baseline];
-    return raw.trial === undefined ? "bound: " + shown(raw.x)
-      : (baseline ? planName(baseline.label) : "trial " + raw.trial) + ": " + shown(raw.y) + " at " + shown(raw.x);
+    return raw.trial === undefined ? "bound: " + quantity(cost, raw.x)
+      : (baseline ? planName(baseline.label) : "trial " + raw.trial) + ": " + quantity(name, raw.y) + " at " + quantity(cost, raw.x);
   };
   draw(figure, "scatter", bound ? sets.concat(bound) : sets,
-       { x: scaleOf(metricName(cost), sets.flatMap((set) => set.data.map((p) => p.x))), y: scaleOf(metricName(name), values) }, { label: label });
+       { x: scaleOf(cost, sets.flatMap((set) => set.data.map((p) => p.x))), y: scaleOf(name, values) }, { label: label });
 }
 
 function drawSpeed(figure, record, what, title) {

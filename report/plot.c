@@ -2,7 +2,7 @@
 
 #include "model/output.h"
 #include "report/html.h"
-#include "report/units.h"
+#include "results/units.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -190,8 +190,11 @@ static void write_bar(struct msc_str *out, const struct msc_plot_set *set, size_
 
 static void write_set(struct msc_str *out, const struct msc_plot_set *set, const struct span *x,
                       const struct span *y, double bar_width) {
-    if (set->mark == MSC_PLOT_STEPS || set->mark == MSC_PLOT_DASHES) {
+    bool is_path = set->mark == MSC_PLOT_STEPS || set->mark == MSC_PLOT_DASHES;
+    if (is_path || set->mark == MSC_PLOT_LINE) {
         write_path(out, set, x, y);
+    }
+    if (is_path) {
         return;
     }
     for (size_t i = 0; i < set->n; i++) {

@@ -13,6 +13,7 @@ enum msc_plot_mark {
     MSC_PLOT_RINGS,  // open circles
     MSC_PLOT_LARGE,  // large diamonds
     MSC_PLOT_DASHES, // a dashed line through the points
+    MSC_PLOT_LINE,   // a line through the points, which are filled circles
     MSC_PLOT_BARS,   // upright bars from 0
 };
 
@@ -27,7 +28,7 @@ struct msc_plot_set {
 
 struct msc_plot_axis {
     const char *title;
-    const char *metric; // its unit is written at each tick (report/units.h); NULL: plain numbers
+    const char *metric; // its unit is written at each tick (results/units.h); NULL: plain numbers
     double least, most; // the range, if least < most; else the range of the points
     bool may_be_log;    // logarithmic if all points are positive and span more than a factor of 10
     bool has_no_ticks;

@@ -8,6 +8,7 @@
 #include "base/table.h"
 #include "results/report.h"
 #include "results/report_table.h"
+#include "results/units.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -131,7 +132,7 @@ static void add_winner_row(struct msc_table *table, const struct msc_report_tabl
         msc_table_add(table, msc_report_label(column));
     }
     for (size_t i = 0; i < n && has_any; i++) {
-        msc_table_add(table, winner_cell(&of[i], column));
+        msc_report_add_cell(table, column, winner_cell(&of[i], column), MSC_STYLE_PLAIN);
     }
 }
 
@@ -337,6 +338,14 @@ static size_t find_next(const struct page *p, const cJSON *const at[]) {
     return best;
 }
 
+static void add_quantity(struct msc_table *table, const char *metric, double value) {
+    struct msc_str text = {0};
+    msc_unit_digits(&text, metric, value, 6);
+    msc_table_add(table, msc_str_text(&text));
+    table->failed |= text.failed;
+    msc_str_finish(&text);
+}
+
 static void add_point(struct msc_table *table, const struct page *p, size_t record,
                       const cJSON *row) {
     const cJSON *objectives = msc_json_get(p->records->child, "objectives");
@@ -346,8 +355,13 @@ static void add_point(struct msc_table *table, const struct page *p, size_t reco
     msc_table_add(table, name);
     add_number(table, msc_json_get(row, "id"), "%.0f");
     cJSON_ArrayForEach(objective, objectives) {
-        add_number(table, msc_json_get(msc_json_get(row, "metrics"), text_of(objective, "metric")),
-                   "%.6g");
+        const char *metric = text_of(objective, "metric");
+        const cJSON *value = msc_json_get(msc_json_get(row, "metrics"), metric);
+        if (cJSON_IsNumber(value) && msc_unit_has(metric)) {
+            add_quantity(table, metric, value->valuedouble);
+        } else {
+            add_number(table, value, "%.6g");
+        }
     }
 }
 

@@ -7,9 +7,10 @@
 
 #include <math.h>
 
-// At most this many single choices and pairs are listed.
+// At most this many single choices, pairs and tasks are listed.
 #define MOST_ALONE 200
 #define MOST_PAIRS 30
+#define MOST_IMPORTANT 200
 // A model is fitted to at least LEAST_TRIALS trials. A choice is listed if at least LEAST_USES of
 // them have it.
 #define LEAST_TRIALS 30
@@ -82,13 +83,85 @@ static enum msc_status add_fit(cJSON *effects, struct msc_additive *fit,
     return MSC_OK;
 }
 
+// ---- Importance -------------------------------------------------------------------------------
+
+struct importance {
+    size_t task;
+    double variance;
+};
+
+static bool is_more_important(const void *context, const void *x, const void *y) {
+    const struct importance *a = x, *b = y;
+    (void)context;
+    return a->variance != b->variance ? a->variance > b->variance : a->task < b->task;
+}
+
+// The variance of a task's effect if each of its choices that was tried is equally likely.
+static double variance_of(const struct msc_additive *fit, size_t task, size_t n_choices) {
+    const double *effects = fit->effects + fit->offsets[task];
+    const size_t *counts = fit->counts + fit->offsets[task];
+    double mean = 0.0, sum = 0.0, n = 0.0;
+    for (size_t c = 0; c < n_choices; c++) {
+        n += counts[c] > 0;
+        mean += counts[c] > 0 ? effects[c] : 0.0;
+    }
+    mean = n > 0.0 ? mean / n : 0.0;
+    for (size_t c = 0; c < n_choices; c++) {
+        sum += counts[c] > 0 ? (effects[c] - mean) * (effects[c] - mean) : 0.0;
+    }
+    return n > 0.0 ? sum / n : 0.0;
+}
+
+static enum msc_status list_importance(cJSON *tasks, struct msc_additive *fit,
+                                       const struct msc_space *space) {
+    struct importance *list = msc_arena_array(&fit->arena, space->n_tasks + 1, sizeof *list), spare;
+    double whole = 0.0;
+    MSC_TRY(MSC_ALLOCATED(list));
+    for (size_t t = 0; t < space->n_tasks; t++) {
+        list[t] = (struct importance){t, variance_of(fit, t, space->tasks[t].n_choices)};
+        whole += list[t].variance;
+    }
+    const struct msc_heap heap = {.elements = list,
+                                  .element_bytes = sizeof *list,
+                                  .spare = &spare,
+                                  .is_before = is_more_important};
+    msc_heap_sort(&heap, space->n_tasks);
+    for (size_t i = 0; i < space->n_tasks && i < MOST_IMPORTANT && whole > 0.0; i++) {
+        cJSON *row = cJSON_CreateObject();
+        MSC_TRY(msc_json_push(tasks, row));
+        MSC_TRY(msc_json_add_text(row, "task", space->tasks[list[i].task].name));
+        MSC_TRY(msc_json_add_number(row, "share", list[i].variance / whole));
+    }
+    return MSC_OK;
+}
+
+static enum msc_status add_importance(cJSON *effects, struct msc_additive *fit,
+                                      const struct msc_space *space) {
+    cJSON *importance = cJSON_CreateObject(), *tasks = cJSON_CreateArray();
+    enum msc_status status = msc_json_add(effects, "importance", importance);
+    if (status != MSC_OK) {
+        cJSON_Delete(tasks);
+        return status;
+    }
+    MSC_TRY(msc_json_add(importance, "tasks", tasks));
+    MSC_TRY(msc_json_add_number(importance, "trials", (double)fit->n_trials));
+    MSC_TRY(msc_json_add_number(importance, "explained", fit->explained));
+    return list_importance(tasks, fit, space);
+}
+
+// Fits a model to the trials, and adds what it says. `plan`: the choices that the effects are relative
+// to; NULL: the effects were measured.
 static enum msc_status fit_effects(cJSON *effects, const struct msc_record *record,
                                    const uint32_t plan[], size_t n_choices) {
+    const struct msc_space *space = msc_record_space(record);
     struct msc_additive fit = {0};
     MSC_TRY(msc_additive_fit(&fit, record));
     enum msc_status status = MSC_OK;
     if (fit.n_trials >= LEAST_TRIALS && fit.explained > 0.0) {
-        status = add_fit(effects, &fit, msc_record_space(record), plan, n_choices);
+        status = add_importance(effects, &fit, space);
+        if (status == MSC_OK && plan) {
+            status = add_fit(effects, &fit, space, plan, n_choices);
+        }
     }
     msc_additive_finish(&fit);
     return status;
@@ -111,9 +184,7 @@ enum msc_status msc_effects_describe(struct cJSON **out, const struct msc_record
     msc_analysis_finish(&analysis);
     MSC_TRY(status);
     shorten(msc_json_get(effects, "alone"), MOST_ALONE);
-    if (!is_measured && plan) {
-        status = fit_effects(effects, record, plan, n_choices);
-    }
+    status = fit_effects(effects, record, is_measured ? NULL : plan, n_choices);
     if (status != MSC_OK) {
         cJSON_Delete(effects);
         return status;

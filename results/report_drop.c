@@ -6,6 +6,7 @@
 #include "env/api/drop.h"
 #include "results/report_rows.h"
 #include "results/report_table.h"
+#include "results/units.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -54,10 +55,11 @@ static void write_value(struct msc_str *out, const struct msc_report_drop *drop,
     char name[sizeof drop->name + 8];
     snprintf(name, sizeof name, "%.60s%s", drop->metric, MSC_DROP_ERROR_SUFFIX);
     double error = msc_json_number_of(of, name);
-    msc_str_printf(out, "%.4g", fabs(value) < 1e-12 ? 0.0 : value);
+    msc_unit_value(out, drop->name, fabs(value) < 1e-12 ? 0.0 : value);
     if (!isnan(error)) {
-        msc_str_printf(out, " (standard error %.2g)",
-                       drop->is_relative ? error / fabs(whole) : error);
+        msc_str_append(out, " (standard error ");
+        msc_unit_digits(out, drop->name, drop->is_relative ? error / fabs(whole) : error, 2);
+        msc_str_char(out, ')');
     }
 }
 
@@ -108,26 +110,28 @@ bool msc_report__has_held_out(const struct cJSON *report) {
     return has;
 }
 
-static void write_least(struct msc_str *out, double value, const struct left_out *held_out,
-                        const cJSON *row) {
+static void write_least(struct msc_str *out, const struct msc_report_drop *drop, double value,
+                        const struct left_out *held_out, const cJSON *row) {
     if (held_out->n > 0) {
-        msc_str_printf(
-            out,
-            " is allowed; %d %s it on the samples of the search but not on the validation "
-            "samples, where the least is %.4g, by trial %.0f",
-            held_out->n, held_out->n == 1 ? "trial keeps" : "trials keep", held_out->least,
-            held_out->id);
+        msc_str_printf(out,
+                       " is allowed; %d %s it on the samples of the search but not on the "
+                       "validation samples, where the least is ",
+                       held_out->n, held_out->n == 1 ? "trial keeps" : "trials keep");
+        msc_unit_value(out, drop->name, held_out->least);
+        msc_str_printf(out, ", by trial %.0f", held_out->id);
     } else {
         char name[MSC_REPORT_CELL_BYTES];
         msc_report_name_row(name, row);
-        msc_str_printf(out, " is allowed, the least reached is %.4g, by %.*s", value,
-                       (int)strcspn(name, ","), name);
+        msc_str_append(out, " is allowed, the least reached is ");
+        msc_unit_value(out, drop->name, value);
+        msc_str_printf(out, ", by %.*s", (int)strcspn(name, ","), name);
     }
 }
 
 static void write_most(struct msc_str *out, const struct msc_report_drop *drop) {
+    enum { DIGITS = 6 }; // as people give them
     msc_str_append(out, "at most ");
-    msc_str_double(out, drop->most);
+    msc_unit_digits(out, drop->name, drop->most, DIGITS);
 }
 
 static void write_drop(struct msc_str *out, const struct msc_report_drop *drop, const cJSON *report,
@@ -142,7 +146,7 @@ static void write_drop(struct msc_str *out, const struct msc_report_drop *drop, 
     msc_str_append(out, ": ");
     write_most(out, drop);
     if (strcmp(msc_report__text(row, "state"), "complete") != 0) {
-        write_least(out, value, &held_out, row);
+        write_least(out, drop, value, &held_out, row);
     } else {
         bool is_own = !msc_json_get(report, "delivered");
         msc_str_append(out, " is allowed; it is ");

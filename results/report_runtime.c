@@ -6,6 +6,7 @@
 #include "base/str.h"
 #include "results/report_rows.h"
 #include "results/report_table.h"
+#include "results/units.h"
 #include "tools/latency.h"
 
 #include <math.h>
@@ -140,6 +141,14 @@ static bool is_not_better(const struct measured *winner, const struct measured *
            !is_quicker;
 }
 
+static void write_file_bytes(struct msc_str *out, const struct measured *winner,
+                             const struct measured *eight) {
+    enum { DIGITS = 4 };
+    msc_unit_digits(out, "file_bytes", winner->file_bytes, DIGITS);
+    msc_str_append(out, " against ");
+    msc_unit_digits(out, "file_bytes", eight->file_bytes, DIGITS);
+}
+
 static void write_beside_8(struct msc_str *out, const struct measured *winner,
                            const struct measured *eight, const char *subject, const char *runtime) {
     struct msc_quartiles ratio;
@@ -152,14 +161,17 @@ static void write_beside_8(struct msc_str *out, const struct measured *winner,
         msc_shown_append(out, subject);
         msc_str_append(out, " has no smaller file than uniform ");
         msc_shown_append(out, name);
-        msc_str_printf(out, ": %.0f bytes against %.0f\n", winner->file_bytes, eight->file_bytes);
+        msc_str_append(out, ": ");
+        write_file_bytes(out, winner, eight);
+        msc_str_char(out, '\n');
         return;
     }
     msc_shown_append(out, subject);
     msc_str_append(out, " is not better than uniform ");
     msc_shown_append(out, name);
-    msc_str_printf(out, ": a file of %.0f bytes against %.0f, a loss in ", winner->file_bytes,
-                   eight->file_bytes);
+    msc_str_append(out, ": a file of ");
+    write_file_bytes(out, winner, eight);
+    msc_str_append(out, ", a loss in ");
     msc_shown_append(out, runtime);
     msc_str_printf(out, " of %.5g against %.5g", winner->loss, eight->loss);
     if (has_ratio) {

@@ -3,9 +3,11 @@
 
 #include "base/json.h"
 #include "base/str.h"
+#include "base/table.h"
 #include "env/api/space.h"
 #include "results/report_drop.h"
 #include "results/report_rows.h"
+#include "results/units.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -286,6 +288,21 @@ bool msc_report_table_is_empty(const struct msc_report_table *table, size_t colu
         }
     }
     return true;
+}
+
+void msc_report_add_cell(struct msc_table *out, const char *column, const char *cell,
+                         enum msc_style style) {
+    enum { DIGITS = 4 };
+    struct msc_str text = {0};
+    double value;
+    if (msc_unit_has(column) && msc_parse_double(&value, cell)) {
+        msc_unit_digits(&text, column, value, DIGITS);
+        msc_table_add_styled(out, msc_str_text(&text), style);
+        out->failed |= text.failed;
+    } else {
+        msc_table_add_styled(out, cell, style);
+    }
+    msc_str_finish(&text);
 }
 
 void msc_report_table_finish(struct msc_report_table *table) {

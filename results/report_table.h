@@ -14,6 +14,7 @@
 #include <stdbool.h>
 
 struct cJSON;
+struct msc_table;
 
 #define MSC_REPORT_COLUMNS 40
 #define MSC_REPORT_CELL_BYTES 48
@@ -38,6 +39,9 @@ enum msc_status msc_report_table_fill_reranked(struct msc_report_table *table,
                                                const struct cJSON *report,
                                                const struct cJSON *reranked);
 bool msc_report_table_is_empty(const struct msc_report_table *table, size_t column);
+// Adds a cell of a column, such as "11324" of size_bytes, to a table for people: with its unit.
+void msc_report_add_cell(struct msc_table *out, const char *column, const char *cell,
+                         enum msc_style style);
 void msc_report_table_finish(struct msc_report_table *table);
 // Names a row of a report: "trial 17", "uniform 8", with a remark if its plan cannot win.
 void msc_report_name_row(char name[MSC_REPORT_CELL_BYTES], const struct cJSON *row);

@@ -55,7 +55,7 @@ static void fill_down(struct msc_table *down, const struct msc_report_table *tab
         msc_table_add_styled(down, cells[0], table->styles[r]);
         for (size_t i = 0; i < table->n_columns; i++) {
             if (!msc_report_table_is_empty(table, i)) {
-                msc_table_add_styled(down, cells[i + 1], table->styles[r]);
+                msc_report_add_cell(down, table->columns[i], cells[i + 1], table->styles[r]);
             }
         }
     }
@@ -72,9 +72,14 @@ static void fill_across(struct msc_table *across, const struct msc_report_table 
         }
         msc_table_add(across, line > 0 ? msc_report_label(table->columns[line - 1]) : "");
         for (size_t r = 0; r < table->n_rows; r++) {
+            const char *cell = table->cells[r * (table->n_columns + 1) + line];
             bool is_heading = line == 0 && table->styles[r] == MSC_STYLE_PLAIN;
-            msc_table_add_styled(across, table->cells[r * (table->n_columns + 1) + line],
-                                 is_heading ? MSC_STYLE_HEADING : table->styles[r]);
+            if (line > 0) {
+                msc_report_add_cell(across, table->columns[line - 1], cell, table->styles[r]);
+            } else {
+                msc_table_add_styled(across, cell,
+                                     is_heading ? MSC_STYLE_HEADING : table->styles[r]);
+            }
         }
     }
 }

@@ -6,6 +6,7 @@
 #include "results/report_rows.h"
 #include "results/report_runtime.h"
 #include "results/report_sameness.h"
+#include "results/units.h"
 #include "search/search.h"
 
 #include <string.h>
@@ -68,7 +69,7 @@ static void write_standing(struct msc_verdict__state *v, const char *kind) {
         msc_str_char(&v->text, '.');
     } else if (v->n_objectives > 1) {
         msc_str_printf(&v->text, ", which has the %s ", v->is_maximised ? "greatest" : "least");
-        msc_shown_append(&v->text, v->objective);
+        msc_unit_phrase(&v->text, v->objective);
         msc_str_char(&v->text, '.');
     } else {
         bool is_uniform = strcmp(kind, "uniform") == 0;

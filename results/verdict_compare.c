@@ -5,6 +5,7 @@
 #include "results/verdict_internal.h"
 #include "results/differences.h"
 #include "results/report.h"
+#include "results/units.h"
 
 #include <math.h>
 #include <string.h>
@@ -112,7 +113,7 @@ static enum msc_status add_other(struct comparison *c, const cJSON *record) {
         if (isfinite(times) && times > 0.0) {
             msc_str_printf(&c->text, "%.3g times as much, ", times);
         }
-        msc_verdict__write_number(&c->text, theirs);
+        msc_unit_value(&c->text, c->metric, theirs);
         msc_str_char(&c->text, '.');
     }
     return end_reason(c);
@@ -120,9 +121,9 @@ static enum msc_status add_other(struct comparison *c, const cJSON *record) {
 
 static enum msc_status add_standing(struct comparison *c) {
     msc_str_printf(&c->text, "It has the %s ", c->is_maximised ? "greatest" : "least");
-    msc_shown_append(&c->text, c->metric);
+    msc_unit_phrase(&c->text, c->metric);
     msc_str_append(&c->text, ", ");
-    msc_verdict__write_number(&c->text, value_of(c, c->best));
+    msc_unit_value(&c->text, c->metric, value_of(c, c->best));
     msc_str_printf(&c->text, ", of the plans that these %d searches would deploy.",
                    cJSON_GetArraySize(c->records));
     return end_reason(c);

@@ -30,12 +30,10 @@ bool msc_verdict__is_in_state(const cJSON *row, enum msc_trial_state state);
 
 // Writes a plan's name: "trial 17", "uniform 8".
 void msc_verdict__write_plan(struct msc_str *out, const cJSON *row);
-// Writes a number with four significant digits; integers get no fraction.
-void msc_verdict__write_number(struct msc_str *out, double value);
-// Writes the bounds: "size_ratio at most 0.2, macs_ratio at most 0.4".
+// Writes the bounds: "relative size at most 20 %, drop of accuracy at most 1 %".
 void msc_verdict__write_bounds(struct msc_str *out, const cJSON *report);
 bool msc_verdict__is_broken(const cJSON *report, const cJSON *row); // true if a bound is broken
-// Lists each broken bound: "size_ratio is 0.24, but must be at most 0.2".
+// Lists each broken bound: "the relative size is 24 %, but must be at most 20 %".
 void msc_verdict__write_broken(struct msc_str *out, const cJSON *report, const cJSON *row);
 // Adds the sentence in `text` to the reasons.
 enum msc_status msc_verdict__end_reason(struct msc_verdict__state *v);

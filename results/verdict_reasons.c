@@ -8,6 +8,7 @@
 #include "results/report_rows.h"
 #include "results/report_runtime.h"
 #include "results/report_sameness.h"
+#include "results/units.h"
 
 #include <math.h>
 #include <string.h>
@@ -23,33 +24,37 @@
 // outputs' size.
 #define FAR_LOSS 0.1
 
-// Adds a reason such as "Of the best trials, measured again as exported models, it is first by
-// latency_us."
+static void write_value(struct msc_verdict__state *v, const cJSON *row) {
+    msc_unit_value(&v->text, v->objective, msc_verdict__metric(row, v->objective));
+}
+
+// Adds a reason such as "Of the best trials, measured again as exported models, it is first by time
+// of a run (in the runtime)."
 static enum msc_status add_rank(struct msc_verdict__state *v) {
     msc_str_append(&v->text,
                    "Of the best trials, measured again as exported models, it is first by ");
-    msc_shown_append(&v->text, msc_report__text(msc_verdict__get(v->report, "reranked"), "by"));
+    msc_unit_phrase(&v->text, msc_report__text(msc_verdict__get(v->report, "reranked"), "by"));
     msc_str_char(&v->text, '.');
     MSC_TRY(msc_verdict__end_reason(v));
-    msc_str_append(&v->text, "The search measured ");
-    msc_shown_append(&v->text, v->objective);
-    msc_str_append(&v->text, " as ");
-    msc_verdict__write_number(&v->text, msc_verdict__metric(v->plan_of_search, v->objective));
+    msc_str_append(&v->text, "In the search, its ");
+    msc_unit_phrase(&v->text, v->objective);
+    msc_str_append(&v->text, " was ");
+    write_value(v, v->plan_of_search);
     msc_str_char(&v->text, '.');
     return msc_verdict__end_reason(v);
 }
 
-// Adds a reason such as "It has the least distill_loss, 0.0001, of the 7 trials that meet the
-// bounds (size_ratio at most 0.2)."
+// Adds a reason such as "It has the least loss, 0.0001, of the 7 trials that meet the bounds
+// (relative size at most 20 %)."
 static enum msc_status add_standing(struct msc_verdict__state *v) {
     double n = msc_verdict__number(msc_verdict__get(v->report, "counts"), "complete");
     bool has_bounds = cJSON_GetArraySize(msc_verdict__get(v->report, "bounds")) > 0;
     bool is_same = v->plan_of_search == v->plan;
     msc_str_printf(&v->text, is_same ? "It has the %s " : "In the search it had the %s ",
                    v->is_maximised ? "greatest" : "least");
-    msc_shown_append(&v->text, v->objective);
+    msc_unit_phrase(&v->text, v->objective);
     msc_str_append(&v->text, ", ");
-    msc_verdict__write_number(&v->text, msc_verdict__metric(v->plan_of_search, v->objective));
+    write_value(v, v->plan_of_search);
     msc_str_printf(&v->text, n == 1.0 ? ", of the %.0f trial that " : ", of the %.0f trials that ",
                    n);
     if (has_bounds) {
@@ -61,25 +66,25 @@ static enum msc_status add_standing(struct msc_verdict__state *v) {
     }
     if (!is_same) {
         msc_str_append(&v->text, "; with better weights it has ");
-        msc_verdict__write_number(&v->text, msc_verdict__metric(v->plan, v->objective));
+        write_value(v, v->plan);
     }
     msc_str_char(&v->text, '.');
     return msc_verdict__end_reason(v);
 }
 
-// For several objectives, adds a reason such as "The front has 5 plans, which trade distill_loss
-// for size_ratio."
+// For several objectives, adds a reason such as "The front has 5 plans, which trade loss for relative
+// size."
 static enum msc_status add_front(struct msc_verdict__state *v) {
     const cJSON *objectives = msc_verdict__get(v->report, "objectives");
     if (v->n_objectives < 2 || !(v->n_front > 1.0)) {
         return MSC_OK;
     }
     msc_str_printf(&v->text, "The front has %.0f plans, which trade ", v->n_front);
-    msc_shown_append(&v->text, v->objective);
+    msc_unit_phrase(&v->text, v->objective);
     const cJSON *other = objectives->child->next;
     for (const char *before = " for "; other; other = other->next, before = " and ") {
         msc_str_append(&v->text, before);
-        msc_shown_append(&v->text, msc_report__text(other, "metric"));
+        msc_unit_phrase(&v->text, msc_report__text(other, "metric"));
     }
     msc_str_char(&v->text, '.');
     return msc_verdict__end_reason(v);
@@ -143,7 +148,7 @@ static enum msc_status add_best_uniform(struct msc_verdict__state *v, const cJSO
     msc_str_append(&v->text, "The best uniform plan within the bounds, ");
     msc_verdict__write_plan(&v->text, best);
     msc_str_append(&v->text, ", has ");
-    msc_verdict__write_number(&v->text, theirs);
+    msc_unit_value(&v->text, v->objective, theirs);
     if (is_worse && ours > 0.0 && theirs > 0.0) {
         msc_str_printf(&v->text, ": %.3g times as much", theirs / ours);
     }
@@ -211,8 +216,8 @@ static bool lacks_validation(const struct msc_verdict__state *v) {
            !msc_verdict__get(dataset, "validation");
 }
 
-// Adds a reason for each bound by drop, such as "accuracy_drop is 0.0019 (standard error 0.0032) on
-// 540 validation samples."
+// Adds a reason for each bound by drop, such as "The drop of accuracy is 0.19 % (standard error 0.32
+// %) on 540 validation samples."
 static enum msc_status add_drops(struct msc_verdict__state *v) {
     const cJSON *bound = NULL;
     cJSON_ArrayForEach(bound, msc_verdict__get(v->report, "bounds")) {
@@ -221,7 +226,8 @@ static enum msc_status add_drops(struct msc_verdict__state *v) {
         enum msc_status status = MSC_OK;
         if (msc_report__read_drop(&drop, bound) &&
             msc_report__write_held_out(&text, &drop, v->plan)) {
-            msc_shown_append(&v->text, drop.name);
+            msc_str_append(&v->text, "The ");
+            msc_unit_phrase(&v->text, drop.name);
             msc_str_printf(&v->text, " is %s.", msc_str_text(&text));
             status = msc_str_status(&text);
             status = status == MSC_OK ? msc_verdict__end_reason(v) : status;
@@ -247,9 +253,9 @@ static enum msc_status add_validation(struct msc_verdict__state *v) {
             "It was not measured on samples that the search did not use: add dataset.validation.");
         return msc_verdict__end_reason(v);
     }
-    msc_str_printf(&v->text, "On %.0f samples that the search did not use, distill_loss is ",
+    msc_str_printf(&v->text, "On %.0f samples that the search did not use, the loss is ",
                    msc_verdict__number(of, "samples"));
-    msc_verdict__write_number(&v->text, loss);
+    msc_unit_value(&v->text, "distill_loss", loss);
     if (!isnan(accuracy)) {
         msc_str_printf(&v->text, " and accuracy %.4g %%, uncompressed %.4g %%", 100.0 * accuracy,
                        100.0 * msc_verdict__number(of, "float_accuracy"));
@@ -275,13 +281,14 @@ static enum msc_status add_runtime_numbers(struct msc_verdict__state *v) {
     }
     msc_str_append(&v->text, "In ");
     msc_shown_append(&v->text, msc_report__text(runtime, "name"));
-    msc_str_printf(&v->text, " its file has %.0f bytes, uncompressed %.0f", bytes,
-                   msc_verdict__number(beside, "file_bytes"));
+    msc_str_append(&v->text, " its file has ");
+    msc_unit_value(&v->text, "file_bytes", bytes);
+    msc_str_append(&v->text, ", uncompressed ");
+    msc_unit_value(&v->text, "file_bytes", msc_verdict__number(beside, "file_bytes"));
     if (!isnan(us)) {
         double ratio = msc_verdict__number(there, "latency_ratio");
-        msc_str_printf(&v->text,
-                       us < 1e3 ? ", and a sample takes %.4g µs" : ", and a sample takes %.4g ms",
-                       us < 1e3 ? us : 1e-3 * us);
+        msc_str_append(&v->text, ", and a sample takes ");
+        msc_unit_value(&v->text, "latency_us", us);
         if (fabs(ratio - 1.0) < SAME_LATENCY) {
             msc_str_append(&v->text, ", the same as uncompressed");
         } else {
@@ -335,7 +342,7 @@ static enum msc_status add_noise(struct msc_verdict__state *v) {
         return MSC_OK;
     }
     msc_str_printf(&v->text,
-                   "Rounding can change its distill_loss by %.2g %%: plans that differ by less "
+                   "Rounding can change its loss by %.2g %%: plans that differ by less "
                    "are equal.",
                    100.0 * noise);
     return msc_verdict__end_reason(v);

@@ -4,6 +4,7 @@
 #include "base/shown.h"
 #include "env/api/space.h"
 #include "results/report_drop.h"
+#include "results/units.h"
 
 #include <math.h>
 #include <string.h>
@@ -46,44 +47,42 @@ enum msc_status msc_verdict__end_reason(struct msc_verdict__state *v) {
     return MSC_OK;
 }
 
-void msc_verdict__write_number(struct msc_str *out, double value) {
-    bool is_whole = fabs(value) < 1e15 && value == floor(value);
-    msc_str_printf(out, is_whole ? "%.0f" : "%.4g", value);
-}
-
 // ---- Bounds -----------------------------------------------------------------------------------
 
+// The name of the number that the bound limits: a metric or its drop.
+static const char *bounded_name(struct msc_report_drop *drop, const cJSON *bound) {
+    bool is_drop = msc_report__read_drop(drop, bound);
+    return is_drop ? drop->name : drop->metric;
+}
+
+// Limits have as many digits as people give them.
 static void write_limit(struct msc_str *out, const cJSON *bound) {
+    enum { DIGITS = 6 };
     struct msc_report_drop drop;
-    if (msc_report__read_drop(&drop, bound)) {
+    const char *name = bounded_name(&drop, bound);
+    const cJSON *min = msc_verdict__get(bound, "min"), *max = msc_verdict__get(bound, "max");
+    if (!isnan(drop.most)) {
         msc_str_append(out, "at most ");
-        msc_str_double(out, drop.most);
+        msc_unit_digits(out, name, drop.most, DIGITS);
         return;
     }
-    const cJSON *min = msc_verdict__get(bound, "min"), *max = msc_verdict__get(bound, "max");
     if (max) {
         msc_str_append(out, "at most ");
-        msc_str_double(out, max->valuedouble);
+        msc_unit_digits(out, name, max->valuedouble, DIGITS);
     }
     if (min) {
         msc_str_append(out, max ? " and at least " : "at least ");
-        msc_str_double(out, min->valuedouble);
+        msc_unit_digits(out, name, min->valuedouble, DIGITS);
     }
-}
-
-// Writes the name of the number that the bound limits: a metric or its drop.
-static void write_bounded(struct msc_str *out, const cJSON *bound) {
-    struct msc_report_drop drop;
-    bool is_drop = msc_report__read_drop(&drop, bound);
-    msc_shown_append(out, is_drop ? drop.name : drop.metric);
 }
 
 void msc_verdict__write_bounds(struct msc_str *out, const cJSON *report) {
     const cJSON *bound = NULL;
     const char *before = "";
     cJSON_ArrayForEach(bound, msc_verdict__get(report, "bounds")) {
+        struct msc_report_drop drop;
         msc_str_append(out, before);
-        write_bounded(out, bound);
+        msc_unit_phrase(out, bounded_name(&drop, bound));
         msc_str_char(out, ' ');
         write_limit(out, bound);
         before = ", ";
@@ -109,24 +108,31 @@ bool msc_verdict__is_broken(const cJSON *report, const cJSON *row) {
     return false;
 }
 
-// Writes enough digits to show that the value breaks the bound.
+// Writes enough digits to show that the value breaks the bound: its text differs from the limit's.
 static void write_breaking(struct msc_str *out, const cJSON *row, const cJSON *bound) {
-    struct msc_str text = {0};
+    enum { MOST_DIGITS = 17 };
+    struct msc_str value = {0}, limit = {0};
     struct msc_report_drop drop;
-    double read = NAN, value = bounded_of(row, bound);
-    if (msc_report__read_drop(&drop, bound)) {
-        msc_verdict__write_number(out,
-                                  msc_report__drop_of(&drop, msc_verdict__get(row, "metrics")));
-        return;
+    const char *name = bounded_name(&drop, bound);
+    double found = bounded_of(row, bound), max = msc_verdict__number(bound, "max");
+    double least = found > max ? max : msc_verdict__number(bound, "min");
+    if (!isnan(drop.most)) {
+        found = msc_report__drop_of(&drop, msc_verdict__get(row, "metrics"));
+        least = drop.most;
     }
-    msc_verdict__write_number(&text, value);
-    if (msc_parse_double(&read, msc_str_text(&text)) && !breaks(read, bound)) {
-        msc_str_clear(&text);
-        msc_str_double(&text, value);
+    for (int digits = 4; digits <= MOST_DIGITS; digits++) {
+        msc_str_clear(&value);
+        msc_str_clear(&limit);
+        msc_unit_digits(&value, name, found, digits);
+        msc_unit_digits(&limit, name, least, digits);
+        if (strcmp(msc_str_text(&value), msc_str_text(&limit)) != 0) {
+            break;
+        }
     }
-    msc_str_append(out, msc_str_text(&text));
-    out->failed |= text.failed;
-    msc_str_finish(&text);
+    msc_str_append(out, msc_str_text(&value));
+    out->failed |= value.failed || limit.failed;
+    msc_str_finish(&value);
+    msc_str_finish(&limit);
 }
 
 void msc_verdict__write_broken(struct msc_str *out, const cJSON *report, const cJSON *row) {
@@ -134,8 +140,10 @@ void msc_verdict__write_broken(struct msc_str *out, const cJSON *report, const c
     const char *before = "";
     cJSON_ArrayForEach(bound, msc_verdict__get(report, "bounds")) {
         if (breaks(bounded_of(row, bound), bound)) {
+            struct msc_report_drop drop;
             msc_str_append(out, before);
-            write_bounded(out, bound);
+            msc_str_append(out, "the ");
+            msc_unit_phrase(out, bounded_name(&drop, bound));
             msc_str_append(out, " is ");
             write_breaking(out, row, bound);
             msc_str_append(out, ", but must be ");

@@ -54,7 +54,7 @@ def install(arguments, prefix):
     run([arguments.cmake, "--install", arguments.build, "--prefix", prefix])
     found = {}
     for name, pattern in (("include", "include"), ("program", "bin/mscgym"),
-                          ("runtime", "bin/mscgym-runtime"),
+                          ("runtime", "bin/mscgym-runtime"), ("runtime", "bin/mscgym-client"),
                           ("manual", "share/man/man1/mscgym.1"),
                           ("bash", "share/bash-completion/completions/mscgym"),
                           ("zsh", "share/zsh/site-functions/_mscgym"),

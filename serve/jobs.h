@@ -92,6 +92,14 @@ enum msc_status msc_jobs_list(struct msc_jobs *jobs, struct cJSON **out,
                               const struct msc_user *user);
 enum msc_status msc_jobs_describe(struct msc_jobs *jobs, struct cJSON **out,
                                   const struct msc_user *user, const char *id);
+// What the service has, and how busy it is with the jobs of all users.
+struct msc_jobs_load {
+    size_t n_running, n_waiting, most_running;
+    int64_t threads; // of all searches together
+    uint64_t memory_bytes;
+    const char *cluster; // borrowed until msc_jobs_close; NULL: none
+};
+struct msc_jobs_load msc_jobs_load(struct msc_jobs *jobs);
 // The folder of a job, owned by the caller; NULL: the user has no such job, or memory is short.
 char *msc_jobs_folder(struct msc_jobs *jobs, const struct msc_user *user, const char *id);
 // Bytes on the disk of all jobs of a user. Reads their folders, so it may take long.

@@ -100,6 +100,20 @@ enum msc_status msc_jobs_list(struct msc_jobs *jobs, struct cJSON **out,
     return MSC_OK;
 }
 
+struct msc_jobs_load msc_jobs_load(struct msc_jobs *jobs) {
+    struct msc_jobs_load load = {.most_running = (size_t)jobs->o.most_running,
+                                 .threads = jobs->o.threads,
+                                 .memory_bytes = jobs->o.memory_bytes,
+                                 .cluster = jobs->o.cluster};
+    pthread_mutex_lock(&jobs->lock);
+    load.n_waiting = n_before(jobs, NULL);
+    for (size_t i = 0; i < jobs->n; i++) {
+        load.n_running += jobs->items[i]->now.state == MSC_JOB_RUNNING;
+    }
+    pthread_mutex_unlock(&jobs->lock);
+    return load;
+}
+
 char *msc_jobs_folder(struct msc_jobs *jobs, const struct msc_user *user, const char *id) {
     pthread_mutex_lock(&jobs->lock);
     const struct msc_job *job = msc_jobs__find(jobs, user->name, id);

@@ -4,8 +4,9 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "base/shown.h"
 #include "report/page.h"
-#include "report/units.h"
+#include "results/units.h"
 #include "report/workspace.h"
 #include "serve/jobs_internal.h"
 
@@ -36,6 +37,15 @@ static enum msc_status add_time(cJSON *row, const char *key, const char *time) {
     return msc_json_add_text(row, key, text);
 }
 
+// Adds the state of a job, and how many jobs are before it in the queue.
+static enum msc_status add_state(cJSON *row, const cJSON *job) {
+    double before = msc_json_number_of(job, "jobs_before");
+    char text[64];
+    snprintf(text, sizeof text, before > 0.0 ? "%s, %.0f before it" : "%s",
+             msc_json_text_of(job, "state"), before);
+    return msc_json_add_text(row, "state", text);
+}
+
 static enum msc_status fill_row(cJSON *row, const cJSON *job) {
     const cJSON *progress = msc_json_get(job, "progress");
     const cJSON *metrics = msc_json_get(progress, "best_metrics");
@@ -44,7 +54,7 @@ static enum msc_status fill_row(cJSON *row, const cJSON *job) {
     snprintf(address, sizeof address, "v1/jobs/%s/report", msc_json_text_of(job, "id"));
     MSC_TRY(msc_json_add_text(row, "name", msc_json_text_of(job, "name")));
     MSC_TRY(msc_json_add_text(row, "address", address));
-    MSC_TRY(msc_json_add_text(row, "state", msc_json_text_of(job, "state")));
+    MSC_TRY(add_state(row, job));
     MSC_TRY(add_time(row, "created", msc_json_text_of(job, "created")));
     MSC_TRY(add_value(row, "trials", msc_json_number_of(progress, "trials")));
     MSC_TRY(add_value(row, "best", msc_json_number_of(progress, "best")));
@@ -68,14 +78,38 @@ static enum msc_status fill_rows(cJSON *rows, const cJSON *jobs) {
     return MSC_OK;
 }
 
+// Says how busy the service is, and what it computes on.
+static void write_load(struct msc_str *out, const struct msc_jobs_load *load) {
+    msc_str_printf(out, "Of all users, %zu %s and %zu %s. At most %zu %s at once, ",
+                   load->n_running, load->n_running == 1 ? "job runs" : "jobs run", load->n_waiting,
+                   load->n_waiting == 1 ? "waits" : "wait", load->most_running,
+                   load->most_running == 1 ? "job runs" : "jobs run");
+    if (load->cluster) {
+        msc_str_append(out, "on the workers of ");
+        msc_shown_append(out, load->cluster);
+    } else {
+        msc_str_printf(out, "on %lld thread%s", (long long)load->threads,
+                       load->threads == 1 ? "" : "s");
+    }
+    if (load->memory_bytes > 0) {
+        msc_str_append(out, " with ");
+        msc_unit_value(out, "size_bytes", (double)load->memory_bytes);
+        msc_str_append(out, " of memory");
+    }
+    msc_str_char(out, '.');
+}
+
 static enum msc_status write_overview(struct msc_str *out, const struct msc_request *r) {
     static const char *const columns[] = {"job",           "state",    "trials",
                                           "best",          "accuracy", "size_bytes",
                                           "created (UTC)", "message",  NULL};
     static const char *const keys[] = {"job",      "state",      "trials",  "best",
                                        "accuracy", "size_bytes", "created", "message"};
+    const struct msc_jobs_load load = msc_jobs_load(r->service->o.jobs);
     cJSON *jobs = NULL, *rows = cJSON_CreateArray();
+    struct msc_str note = {0};
     enum msc_status status = MSC_ALLOCATED(rows);
+    write_load(&note, &load);
     if (status == MSC_OK) {
         status = msc_jobs_list(r->service->o.jobs, &jobs, r->user);
     }
@@ -85,11 +119,14 @@ static enum msc_status write_overview(struct msc_str *out, const struct msc_requ
     if (status == MSC_OK) {
         status = msc_page_write_list(out, &(struct msc_page_list){.title = "Jobs",
                                                                   .heading = "Newest first",
+                                                                  .note = msc_str_text(&note),
                                                                   .columns = columns,
                                                                   .keys = keys,
                                                                   .kinds = " wnnnnw ",
                                                                   .rows = rows});
     }
+    status = status == MSC_OK ? msc_str_status(&note) : status;
+    msc_str_finish(&note);
     cJSON_Delete(jobs);
     cJSON_Delete(rows);
     return status;

@@ -8,6 +8,7 @@ docs/python.md is the guide.
 from typing import TYPE_CHECKING, Any
 
 from mscgym.agent import Agent, Proposal
+from mscgym.client import Client, ServiceError
 from mscgym.environment import Environment, Failed
 from mscgym.errors import Error, Stopped
 from mscgym.functions import bench, quantize, report, run
@@ -25,8 +26,9 @@ if TYPE_CHECKING:
     from mscgym.torch.wrapper import MSCWrapper as MSCWrapper
     from mscgym.torch.wrapping import wrap as wrap
 
-__all__ = ["Agent", "Bench", "Bound", "Cost", "Environment", "Error", "Factor", "Failed", "Goal", "Metric", "Model",
+__all__ = ["Agent", "Bench", "Bound", "Client", "Cost", "Environment", "Error", "Factor", "Failed", "Goal", "Metric", "Model",
            "Outcome", "Pieces", "Proposal", "Quantized", "Record", "RecordError", "Report", "Result", "Searched",
+           "ServiceError",
            "Space", "Stopped", "Task", "Term", "Trial", "bench", "get_include", "program", "prune", "quantize",
            "report", "run", "search"]
 

@@ -1,3 +1,4 @@
+#!/usr/bin/env python3
 """A client of `mscgym serve`: submit models, follow their searches, fetch the results. It needs only Python.
 
     from mscgym.client import Client
@@ -6,7 +7,8 @@
     print(client.wait(job["id"])["progress"]["best_metrics"])
     client.fetch(job["id"], "result")
 
-The same as commands: `python3 -m mscgym.client --help`.
+The same as commands: `mscgym submit`, `mscgym jobs` and `mscgym fetch`, which run this file as the program
+mscgym-client, or `python3 -m mscgym.client --help`.
 """
 from __future__ import annotations
 
@@ -26,7 +28,10 @@ import urllib.request
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, BinaryIO
 
-from mscgym.errors import Error
+try:
+    from mscgym.errors import Error
+except ModuleNotFoundError:  # this file is the program mscgym-client, and the package is not installed
+    Error = RuntimeError  # type: ignore[misc,assignment]
 
 FINAL = ("done", "failed", "cancelled")
 # What a job gives: the name of the request, and of the file that `fetch` writes.
@@ -134,10 +139,12 @@ class Client:
         """Uploads a job and returns it.
 
         Args:
-            model, inputs, labels: Paths of files here.
+            model: Path of the network here.
+            inputs: Path of the samples here.
+            labels: Path of the class of each sample here.
             config: A configuration, as a path or an object. Without one, the service makes a first one.
             files: Further files that the configuration names, by their names without folders.
-            texts: `name`; without a configuration also `target` and `time`.
+            **texts: `name`; without a configuration also `target` and `time`.
         """
         named = {"model": model, "inputs": inputs, "labels": labels,
                  "config": config if isinstance(config, str) else None}
@@ -232,9 +239,10 @@ def _line(job: Mapping[str, Any]) -> str:
 
 
 def _arguments() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python3 -m mscgym.client", description="Asks a server, mscgym serve.")
-    parser.add_argument("--server", metavar="URL", default="http://127.0.0.1:8642")
-    parser.add_argument("--token-file", metavar="FILE", required=True)
+    parser = argparse.ArgumentParser(prog="mscgym-client", description="Asks a server, mscgym serve.")
+    parser.add_argument("--server", metavar="URL", default=os.environ.get("MSCGYM_SERVER", "http://127.0.0.1:8642"))
+    parser.add_argument("--token-file", metavar="FILE", help="default: the token in the variable MSCGYM_TOKEN")
+    parser.add_argument("--json", action="store_true", help="print jobs and paths as JSON")
     commands = parser.add_subparsers(dest="command", required=True)
     submit = commands.add_parser("submit", help="upload a model with samples, or a configuration")
     submit.add_argument("model", nargs="?")
@@ -242,7 +250,7 @@ def _arguments() -> argparse.ArgumentParser:
         submit.add_argument(f"--{name}")
     submit.add_argument("--file", dest="files", action="append", default=[])
     submit.add_argument("--wait", action="store_true", help="follow the job to its end")
-    commands.add_parser("jobs", help="list the jobs")
+    commands.add_parser("jobs", help="list the jobs, or one of them").add_argument("id", nargs="?")
     for name, text in (("watch", "follow a job"), ("cancel", "stop a job"), ("resume", "continue a job"),
                        ("remove", "remove a job with its files"), ("fetch", "write the files of a job to a folder")):
         command = commands.add_parser(name, help=text)
@@ -253,33 +261,46 @@ def _arguments() -> argparse.ArgumentParser:
 
 
 def _run(client: Client, given: argparse.Namespace) -> None:
+    def show(job: Mapping[str, Any]) -> None:
+        print(json.dumps(job) if given.json else _line(job), flush=True)
+
     if given.command == "submit":
         texts = {name: value for name in ("name", "target", "time") if (value := getattr(given, name)) is not None}
         job = client.submit(given.model, given.inputs, given.labels, given.config, given.files, **texts)
-        print(_line(client.wait(job["id"]) if given.wait else job))
+        show(client.wait(job["id"]) if given.wait else job)
     elif given.command == "jobs":
-        for job in client.jobs():
-            print(_line(job))
+        for job in [client.job(given.id)] if given.id else client.jobs():
+            show(job)
     elif given.command == "watch":
         for job in client.events(given.id):
-            print(_line(job), flush=True)
+            show(job)
     elif given.command == "fetch":
-        print("\n".join(client.fetch(given.id, given.output)))
+        paths = client.fetch(given.id, given.output)
+        print(json.dumps(paths) if given.json else "\n".join(paths))
     elif given.command == "remove":
         client.remove(given.id)
     else:
-        print(_line(client.cancel(given.id) if given.command == "cancel" else client.resume(given.id)))
+        show(client.cancel(given.id) if given.command == "cancel" else client.resume(given.id))
+
+
+def _token(given: argparse.Namespace) -> str:
+    if given.token_file is None:
+        if "MSCGYM_TOKEN" not in os.environ:
+            raise Error("the token is missing: name its file by --token-file, or set MSCGYM_TOKEN")
+        return os.environ["MSCGYM_TOKEN"]
+    with open(given.token_file, encoding="utf-8") as file:
+        return file.read()
 
 
 def main(words: Sequence[str] | None = None) -> int:
     given = _arguments().parse_args(words)
     try:
-        with open(given.token_file, encoding="utf-8") as file:
-            token = file.read()
-        _run(Client(given.server, token), given)
-    except (Error, OSError) as error:
-        print(f"mscgym.client: {error}", file=sys.stderr)
+        _run(Client(given.server, _token(given)), given)
+    except (Error, OSError, ValueError) as error:
+        print(f"error: {error}", file=sys.stderr)
         return 1
+    except KeyboardInterrupt:
+        return 130
     return 0
 
 

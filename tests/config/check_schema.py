@@ -8,6 +8,7 @@ program lists, and name the place of a wrong key or value. Without jsonschema th
 import copy
 import json
 import pathlib
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -86,6 +87,12 @@ WRONG = [
 READ_LATER = {"bind", "choices", "bounds", "objectives", "race"}
 
 
+def examples():
+    """The configurations among the examples."""
+    return [path for folder in ("examples/*", "python/examples") for path in sorted(source.glob(f"{folder}/*.json"))
+            if '"gym"' in path.read_text(encoding="utf-8")]
+
+
 def deepest(errors):
     """The places of all errors, down to those inside of `anyOf`."""
     for error in errors:
@@ -108,9 +115,8 @@ class Schema(unittest.TestCase):
 
     def test_accepts_what_the_program_accepts(self):
         self.assertEqual(fault(FULL), "")
-        paths = [p for p in source.glob("examples/*/*.json") if "gym" in p.read_text(encoding="utf-8")]
-        self.assertGreaterEqual(len(paths), 3)
-        for path in paths:
+        self.assertGreaterEqual(len(examples()), 8)
+        for path in examples():
             validator.validate(json.loads(path.read_text(encoding="utf-8")))
         for path in source.glob("examples/digits/*.json"):
             validator.validate(ask("config", "--show", str(path)))
@@ -127,6 +133,22 @@ class Schema(unittest.TestCase):
                 self.assertIn(place, list(deepest(validator.iter_errors(config))))
                 if not set(path) & READ_LATER:
                     self.assertNotEqual(fault(config), "")
+
+    @unittest.skipUnless(shutil.which("check-jsonschema"), "no check-jsonschema")
+    def test_check_jsonschema(self):
+        """The tool that editors and hooks use accepts the examples, and names the place of a wrong key."""
+        with tempfile.TemporaryDirectory() as folder:
+            files = {name: pathlib.Path(folder, name) for name in ("schema.json", "wrong.json")}
+            files["schema.json"].write_text(json.dumps(schema), encoding="utf-8")
+            command = ["check-jsonschema", "--schemafile", str(files["schema.json"])]
+            run = subprocess.run([*command, *map(str, examples())], capture_output=True, text=True, check=False)
+            self.assertEqual(run.returncode, 0, run.stdout)
+            wrong = copy.deepcopy(FULL)
+            wrong["quantize"]["gym"][0]["budget"]["trails"] = 3
+            files["wrong.json"].write_text(json.dumps(wrong), encoding="utf-8")
+            run = subprocess.run([*command, str(files["wrong.json"])], capture_output=True, text=True, check=False)
+            self.assertEqual(run.returncode, 1)
+            self.assertRegex(run.stdout, r"\$\.quantize\.gym\[0\]\.budget: .*'trails'")
 
     def test_has_every_key(self):
         definitions = schema["definitions"]

@@ -60,7 +60,7 @@ def make_pages(mscgym):
         Path(f"{agent}.json").write_text(json.dumps(config), encoding="utf-8")
         check_page.run(mscgym, "search", f"{agent}.json", "--quiet")
     check_page.run(mscgym, "report", "auto/r.jsonl", "--layers", "-o", "one.html")
-    check_page.run(mscgym, "report", "auto/r.jsonl", "random/r.jsonl", "-o", "two.html")
+    check_page.run(mscgym, "report", "auto/r.jsonl", "random/r.jsonl", "--layers", "-o", "two.html")
 
 
 def check_overview(mscgym, folder, port, axe):

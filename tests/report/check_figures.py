@@ -97,6 +97,48 @@ def check_bits(path, document):
     assert len(drawn) == len(plan) and all(abs(a - b) < 0.1 for a, b in zip(drawn, plan)), (drawn, plan)
 
 
+def check_choices(path, document):
+    """The figure has a line for each trial within the bounds, from the choice on the first axis to the loss on the
+    last.
+    """
+    trials = document["records"][0]["trials"]
+    points, losses = trials["points"], trials["points"]["metrics"]["distill_loss"]
+    inside = sorted((losses[i], i) for i, state in enumerate(points["state"]) if state == 0)
+    figure = tree.parse(path).getroot()
+    lines = [p.get("d") for p in figure.iter(SVG + "path") if p.get("stroke-opacity")]
+    left, right = map(float, re.findall(r"M([\d.]+) [\d.]+H([\d.]+)", next(
+        p.get("d") for p in figure.iter(SVG + "path") if "H" in p.get("d")))[0])
+    assert len(lines) == len(inside) > 10, (len(lines), len(inside))
+    low, high = inside[0][0], inside[-1][0]
+    scale = (lambda v: log(v / low) / log(high / low)) if high > 10 * low > 0 else (lambda v: (v - low) / (high - low))
+    for line, (loss, i) in zip(reversed(lines), inside):  # the best is drawn last
+        places = [(float(place) - left) / (right - left) for place in re.findall(r"[ML]([\d.]+)", line)]
+        task = trials["tasks"][0]
+        assert abs(places[0] - task["choices"][i] / max(1, len(task["labels"]) - 1)) < 0.06, (places, i)
+        assert abs(places[-1] - scale(loss)) < 0.01, (places, loss)
+
+
+def check_line(path, xs, ys):
+    figure = tree.parse(path).getroot()
+    x, y = axis(figure, "x", "middle"), axis(figure, "y", "end")
+    marks = [(x(float(c.get("cx"))), y(float(c.get("cy")))) for c in figure.iter(SVG + "circle")]
+    pairs = [(a, b) for a, b in zip(xs, ys) if b is not None]
+    wide, high = (max(v) - min(v) or 1 for v in zip(*pairs))
+    assert len(marks) == len(pairs) > 0
+    assert all(abs(a - p) < .02 * wide and abs(b - q) < .02 * high for (a, b), (p, q) in zip(pairs, marks)), marks
+
+
+def check_compared(path, documents):
+    """The last value of each record's steps is its best."""
+    figure = tree.parse(path).getroot()
+    y = axis(figure, "y", "end")
+    steps = [p.get("d") for p in figure.iter(SVG + "path") if re.match(r"M[\d.]+ [\d.]+H", p.get("d"))]
+    assert len(steps) == len(documents)
+    for step, document in zip(steps, documents):
+        value = document["records"][0]["trials"]["best"]["value"][-1]
+        assert is_near(y(float(re.findall(r"V([\d.]+)", step)[-1])), value), (step, value)
+
+
 def main():
     if len(sys.argv) != 3:
         print(__doc__.strip(), file=sys.stderr)
@@ -112,11 +154,20 @@ def main():
         check_tradeoff("new/figures/r-tradeoff.svg", document)
         check_best("new/figures/r-best-trials.svg", document)
         check_bits("new/figures/r-bits.svg", document)
+        check_choices("new/figures/r-choices.svg", document)
+        speed = document["records"][0]["trials"]["speed"]
+        check_line("new/figures/r-speed.svg", speed["seconds"], speed["trials_per_s"])
+        check_line("new/figures/r-reuse.svg", speed["seconds"], speed["reuse"])
         before = {name: Path(name).read_bytes() for name in names}
         run(mscgym, "report", record, "-o", "page.html", "--figures", "new/figures")
         assert before == {name: Path(name).read_bytes() for name in names}
         run(mscgym, "report", record, record.replace("one", "./one"), "-o", "both.html", "--figures", "both")
         assert sorted(p.name[:4] for p in Path("both").glob("*-bits.svg")) == ["1-r-", "2-r-"]
+        other = search(mscgym, files, "two", {"budget": {"trials": 30}, "seed": 5, "agent": {"type": "random"}})
+        run(mscgym, "report", record, other, "-o", "both.html", "--figures", "compared")
+        check_compared("compared/compared-best.svg",
+                       [document, json.loads(run(mscgym, "report", other, "--json"))])
+        assert Path("compared/compared-fronts.svg").exists() and not Path("compared/compared-error.svg").exists()
         Path("mine").mkdir()
         shutil.copy(files / "labels.npy", "mine/r-bits.svg")
         said = run(mscgym, "report", record, "-o", "other.html", "--figures", "mine", rc=2)

@@ -82,6 +82,33 @@ def check_histograms(record, section):
         assert not zeros.any() and is_near(clip, one["clip"]), (clip, one["clip"])
 
 
+def check_activations(record, section):
+    """The bins hold what ONNX Runtime computes in the exported model before it is rounded."""
+    import numpy
+    import onnx
+    import onnxruntime
+    model = onnx.load(f"{section}/digits.onnx")
+    edits = {edit["tensor"]: edit for edit in json.loads(Path(section, "strategy.json").read_text())["edits"]}
+    found = record["layers"]["activations"]
+    quantised = [name for name in edits if ":" in name and not name.startswith("image")]  # "joint:k", not the input
+    assert len(found) == len(quantised) >= 3, (len(found), quantised)
+    inputs = numpy.load("calibration.npz")
+    feed = {name: inputs[name][:16] for name in inputs.files}
+    names = [one["tensor"] for one in found]
+    model.graph.output.extend(onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, None) for name in names)
+    session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    for one, name, value in zip(found, quantised, session.run(names, feed)):
+        edit = edits[name]
+        levels = value.astype(numpy.float64).ravel() / edit["scales"][0] + edit.get("zero_points", [0])[0]
+        edges = one["from"] + one["step"] * numpy.arange(len(one["counts"]) + 1)
+        counts = numpy.histogram(numpy.clip(levels, edges[0], edges[-1]), edges)[0]
+        assert sum(one["counts"]) == value.size, (one["tensor"], sum(one["counts"]), value.size)
+        # Sums in another order may move an element over an edge, and one of the levels before it.
+        assert abs(counts - one["counts"]).sum() <= 0.02 * value.size, (one["tensor"], counts, one["counts"])
+        clipped = ((levels < one["low"] - .5) | (levels > one["high"] + .5)).mean()
+        assert abs(clipped - one["clipped"]) < 2e-3, (clipped, one["clipped"])
+
+
 def check_figures(mscgym, record, section):
     run(mscgym, "report", f"{section}/r.jsonl", "--layers", "-o", "page.html", "--figures", "figures")
     for k, one in enumerate(record["layers"]["weights"]):
@@ -102,7 +129,27 @@ def check_figures(mscgym, record, section):
     assert {joint["name"] for joint in record["graph"]["joints"]} < titles, titles
     page = Path("page.html").read_text(encoding="utf-8")
     rows = re.search(r"<h2 [^>]*>Layer by layer.*?</table>", page, re.S)[0]
-    assert rows.count("<tr>") == 1 + len(layers) + 1 and page.count("aria-label=\"Histogram") == 4
+    assert rows.count("<tr>") == 1 + len(layers) + 1 and page.count("aria-label=\"Histogram") == 4 + len(record["layers"]["activations"])
+
+
+def check_beside(mscgym):
+    """Two records on one page: a row for each joint with the numbers of both, and figures of both."""
+    said = run(mscgym, "report", "quantize/r.jsonl", "prune/r.jsonl", "--layers", "-o", "both.html", "--figures", "both")
+    both = json.loads(run(mscgym, "report", "quantize/r.jsonl", "prune/r.jsonl", "--layers", "--json"))["records"]
+    page = Path("both.html").read_text(encoding="utf-8")
+    rows = re.findall(r"<tr>.*?</tr>", page.split("Layers side by side")[1].split("</table>")[0], re.S)[2:]
+    layers = [{row["joint"]: row for row in record["layers"]["layers"]} for record in both]
+    joints = list(dict.fromkeys(joint for of in layers for joint in of))
+    cells = [re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row) for row in rows]
+    assert [row[0] for row in cells] == joints + ["sum"], cells
+    for row, joint in zip(cells, joints):
+        for k, of in enumerate(layers):
+            error, bytes_ = of.get(joint, {}).get("error"), of.get(joint, {}).get("bytes")
+            shown = "–" if error is None else f"{100 * error:.2g} %" if error else "0"
+            assert row[3 + k] == shown, (row, joint, error)
+            assert (row[5 + k] == "–") == (not bytes_), (row, bytes_)
+    assert "Two networks side by side" in page
+    assert all(f"both/compared-{what}.svg" in said for what in ("best", "error", "bytes", "time")), said
 
 
 def check_long(mscgym):
@@ -168,11 +215,13 @@ def main():
         check_bytes(record)
         check_error(record, "quantize")
         check_histograms(record, "quantize")
+        check_activations(record, "quantize")
         check_figures(mscgym, record, "quantize")
         pruned = search(mscgym, "prune", {"choices": [{"density": 1}, {"density": 0.5}],
                                           "bounds": {"size_ratio": {"max": 0.8}}})
         check_bytes(pruned)
         check_error(pruned, "prune")
+        check_beside(mscgym)
         check_long(mscgym)
         check_refused(mscgym)
     return 0

@@ -303,6 +303,53 @@ def check_scopes(port):
     check("no error", tab.errors == [])
 
 
+def check_pair(port):
+    """Two networks next to each other move together, and a joint that is chosen on one side is chosen on both."""
+    tab = Tab(port, url_of("bad.html"))
+    tab.ask("""(() => {
+      const graph = { layers: 3, columns: 1, edges: [[0, 1], [1, 2]], joints: ['/a/b/c', '/a/b/d', 'out'].map((name, i) =>
+        ({ name: name, op: 'x', shape: '1', details: '', column: .5, layer: i, tasks: i === 1 ? [0] : [] })) };
+      const record = (name, bits) => ({ name: name, graph: graph, plan: [{ task: 't', choice: bits, bits: Number(bits), kind: 'weight' }] });
+      window.figure = document.createElement('figure');
+      document.querySelector('article').append(figure);
+      drawPair(figure, [record('one', '4'), record('two', '6'), record('three', '8')]);
+      window.sides = () => [...figure.querySelectorAll('.side')];
+    })()""")
+    picked = "sides().map(s => s.querySelector('.picked-text').textContent).join()"
+    tab.ask("sides()[1].querySelectorAll('.node')[1].dispatchEvent(new MouseEvent('click'))")
+    said = tab.ask(picked)
+    check("a joint is chosen on both sides", "t: 4" in said and "t: 6" in said and
+          tab.ask("figure.querySelectorAll('.node.picked').length") == 2)
+    tab.ask("sides()[0].querySelectorAll('button')[0].click()")
+    places = "sides().map(s => s.querySelector('.frame > g').getAttribute('transform'))"
+    check("both sides move together", tab.ask(f"new Set({places}).size") == 1)
+    tab.ask("[...sides()[0].querySelectorAll('button')].find(b => b.textContent === 'Close all').click()")
+    check("scopes close on both sides", tab.ask("figure.querySelectorAll('.scope').length") == 2)
+    tab.ask("const s = sides()[1].querySelector('select'); s.value = 2; s.dispatchEvent(new Event('change'))")
+    tab.ask("[...sides()[0].querySelectorAll('button')].find(b => b.textContent === 'Open all').click();"
+            "sides()[0].querySelectorAll('.node')[1].dispatchEvent(new MouseEvent('click'))")
+    said = tab.ask(picked)
+    check("another record can be chosen", "t: 4" in said and "t: 8" in said)
+    check("no error", tab.errors == [])
+
+
+def check_scale(port):
+    """The scale of the best so far fits what is learnt after the first minute, without leading cliffs."""
+    tab = Tab(port, url_of("bad.html"))
+
+    def kept(seconds, values, elapsed, n=1000):
+        points = [{"x": s, "y": v, "trial": int(n * s / elapsed)} for s, v in zip(seconds, values)]
+        points.append({"x": elapsed, "y": values[-1], "trial": n})
+        record = {"trials": {"n": n, "elapsed_s": elapsed, "best": {"seconds": seconds}}}
+        return tab.ask(f"lateSteps({json.dumps(record)}, {json.dumps(points)}).map(p => p.y).join()")
+
+    hours = [1, 2, 10, 50, 100, 9000]
+    check("values after the first minute", kept(hours, [100, 90, 70, 20, 18, 15], 36000) == "20,18,15,15")
+    check("steps over nine tenths of the rest are left out", kept([100, 200, 300, 400], [1000, 10, 9, 8], 3600) == "10,9,8,8")
+    check("two values remain", kept([100, 200], [1000, 10], 3600) == "1000,10,10")
+    check("a short search", kept([0.1, 0.2, 0.5], [9, 8, 7], 1) == "9,8,7,7")
+
+
 def wait_for_trials(tab, n):
     tab.wait(f"document.querySelector('.meta').textContent.includes('{n} trials')")
 
@@ -403,6 +450,9 @@ def check_pages(mscgym, files, port):
     make_hostile(mscgym, files)
     check_hostile(port)
     check_scopes(port)
+    check_pair(port)
+    if has_charts:
+        check_scale(port)
     check_live(mscgym, port, has_charts)
 
 

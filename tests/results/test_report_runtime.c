@@ -54,13 +54,13 @@ static void test_search_report_runtime__says_what_the_winner_is_worth(void **sta
     assert_said(&(struct row){5, 99, 0.5, {20, 40}}, "");
     assert_said(&(struct row){5, 100, 0.44, {20, 40}},
                 "the winner has no smaller file than uniform 8: 100 bytes against "
-                "100\n");
+                "100 bytes\n");
     assert_said(&(struct row){5, 120, 0.5, {9, 18}},
                 "the winner has no smaller file than uniform 8: 120 bytes against "
-                "100\n");
+                "100 bytes\n");
     // Loss within the noise, and faster in only one round.
     assert_said(&(struct row){5, 100, 0.46, {9, 21}},
-                "the winner is not better than uniform 8: a file of 100 bytes against 100, a loss "
+                "the winner is not better than uniform 8: a file of 100 bytes against 100 bytes, a loss "
                 "in onnxruntime of 0.46 against 0.5, 0.975 times its latency (0.938 to 1.01)\n");
     // The winner is uniform 8 itself.
     assert_said(&(struct row){0, 100, 0.5, {10, 20}}, "");

@@ -73,8 +73,8 @@ static void test_report_verdict__a_winner_is_deployed(void **state) {
     assert_string_equal(text_of(v, "kind"), "deploy");
     assert_string_equal(text_of(v, "headline"), "Deploy trial 5.");
     assert_string_equal(text_of(v, "command"), "mscgym export a.jsonl -o compressed.onnx");
-    assert_true(says(v, "It has the least distill_loss, 0.0001, of the 7 trials that meet the "
-                        "bounds (size_ratio at most 0.2)."));
+    assert_true(says(v, "It has the least loss, 0.0001, of the 7 trials that meet the "
+                        "bounds (relative size at most 20 %)."));
     assert_true(says(v, "The best uniform plan within the bounds, uniform 4, has 0.0004: 4 "
                         "times as much."));
     assert_true(says(v, "Its outputs are off by 1 % of their size (root mean square)."));
@@ -90,8 +90,9 @@ static void test_report_verdict__no_uniform_plan_may_meet_the_bounds(void **stat
                                                                           "infeasible", "0.00001",
                                                                           "0.27") "}]",
                           NULL);
-    assert_true(says(v, "No uniform plan meets the bounds: with uniform 8 size_ratio is 0.27, "
-                        "but must be at most 0.2."));
+    assert_true(says(v,
+                     "No uniform plan meets the bounds: with uniform 8 the relative size is 27 %, "
+                     "but must be at most 20 %."));
     cJSON_Delete(v);
 }
 
@@ -112,16 +113,15 @@ static void test_report_verdict__a_front_trades_objectives(void **state) {
         "\"winner\":" ROW("1", "\"label\":\"8\",", "complete", "0.0004", "0.19") "}";
     cJSON *v = verdict_with(OF(LOSS "," SIZE, "7") ENDED, members, "\"trials\":{\"n_front\":5}");
     assert_string_equal(text_of(v, "kind"), "uniform");
-    assert_string_equal(text_of(v, "headline"),
-                        "Deploy uniform 8, which has the least distill_loss.");
-    assert_true(says(v, "The front has 5 plans, which trade distill_loss for size_ratio."));
+    assert_string_equal(text_of(v, "headline"), "Deploy uniform 8, which has the least loss.");
+    assert_true(says(v, "The front has 5 plans, which trade loss for relative size."));
     cJSON_Delete(v);
     v = verdict_with(OF(LOSS "," SIZE, "7") ENDED, members, "\"trials\":{\"n_front\":1}");
-    assert_false(says(v, "The front has 1 plans, which trade distill_loss for size_ratio."));
+    assert_false(says(v, "The front has 1 plans, which trade loss for relative size."));
     cJSON_Delete(v);
     v = verdict_with(OF_LOSS ENDED, members, "\"trials\":{\"n_front\":5}");
     assert_string_equal(text_of(v, "headline"), "Deploy uniform 8: nothing better was found.");
-    assert_false(says(v, "The front has 5 plans, which trade distill_loss."));
+    assert_false(says(v, "The front has 5 plans, which trade loss."));
     cJSON_Delete(v);
 }
 
@@ -194,8 +194,9 @@ static void test_report_verdict__a_uniform_plan_may_have_failed(void **state) {
                                                     "," ROW("1", "\"label\":\"6\",", "infeasible",
                                                             "0.0001", "0.25") "}]",
                           NULL);
-    assert_true(says(v, "No uniform plan meets the bounds: with uniform 6 size_ratio is 0.25, "
-                        "but must be at most 0.2."));
+    assert_true(says(v,
+                     "No uniform plan meets the bounds: with uniform 6 the relative size is 25 %, "
+                     "but must be at most 20 %."));
     cJSON_Delete(v);
     v = verdict_of("\"winner\":" ROW("5", "", "complete", "0.0001", "0.15") "},"
                                                                             "\"baselines\":[" FAILED
@@ -210,13 +211,13 @@ static void test_report_verdict__a_uniform_plan_may_have_failed(void **state) {
 static void test_report_verdict__numbers(void **state) {
     (void)state;
     cJSON *v = verdict_of("\"winner\":" ROW("2", "", "infeasible", "0.5", "0.20000125") "}", NULL);
-    assert_true(
-        says(v, "The nearest is trial 2: size_ratio is 0.20000125, but must be at most 0.2."));
+    assert_true(says(
+        v, "The nearest is trial 2: the relative size is 20.0001 %, but must be at most 20 %."));
     cJSON_Delete(v);
     v = verdict_with(OF(LOSS, "1") ENDED,
                      "\"winner\":" ROW("5", "", "complete", "1234567", "0.15") "}", "\"env\":{}");
-    assert_true(says(v, "It has the least distill_loss, 1234567, of the 1 trial that meets the "
-                        "bounds (size_ratio at most 0.2)."));
+    assert_true(says(v, "It has the least loss, 1234567, of the 1 trial that meets the "
+                        "bounds (relative size at most 20 %)."));
     cJSON_Delete(v);
 }
 
@@ -235,7 +236,8 @@ static void test_report_verdict__nothing_meets_the_bounds(void **state) {
     (void)state;
     cJSON *v = verdict_of("\"winner\":" ROW("2", "", "infeasible", "0.5", "0.25") "}", NULL);
     assert_string_equal(text_of(v, "kind"), "infeasible");
-    assert_true(says(v, "The nearest is trial 2: size_ratio is 0.25, but must be at most 0.2."));
+    assert_true(
+        says(v, "The nearest is trial 2: the relative size is 25 %, but must be at most 20 %."));
     assert_string_equal(text_of(v, "command"), "");
     cJSON_Delete(v);
 }

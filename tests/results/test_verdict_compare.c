@@ -59,13 +59,12 @@ static void test_report_verdict_compare__the_best_is_deployed(void **state) {
     assert_string_equal(text_of(v, "headline"), "b: Deploy trial 5.");
     assert_string_equal(text_of(v, "command"), "mscgym export x/b.jsonl");
     assert_reasons(
-        v,
-        "It has the least distill_loss, 0.002, of the plans that these 5 searches would deploy.\n"
-        "Of b.\n"
-        "a: 2 times as much, 0.004.\n"
-        "c: the same plan.\n"
-        "d: another plan, equally good.\n"
-        "e: no plan meets its bounds.\n");
+        v, "It has the least loss, 0.002, of the plans that these 5 searches would deploy.\n"
+           "Of b.\n"
+           "a: 2 times as much, 0.004.\n"
+           "c: the same plan.\n"
+           "d: another plan, equally good.\n"
+           "e: no plan meets its bounds.\n");
     cJSON_Delete(v);
 }
 
@@ -78,10 +77,10 @@ static void test_report_verdict_compare__the_greatest_of_what_is_maximised(void 
     assert_string_equal(text_of(v, "kind"), "deploy");
     assert_string_equal(text_of(v, "headline"), "c: Deploy trial 5.");
     assert_reasons(
-        v, "It has the greatest accuracy, 0.8, of the plans that these 3 searches would deploy.\n"
+        v, "It has the greatest accuracy, 80 %, of the plans that these 3 searches would deploy.\n"
            "Of c.\n"
            "a: no plan meets its bounds.\n"
-           "b: 0.5 times as much, 0.4.\n");
+           "b: 0.5 times as much, 40 %.\n");
     cJSON_Delete(v);
 }
 
@@ -93,12 +92,11 @@ static void test_report_verdict_compare__what_differs(void **state) {
             "a", "complete", "0.003", "8", "\"dataset\":{\"samples\":9},\"seed\":4", "") "]");
     assert_string_equal(text_of(v, "headline"), "x/a.jsonl: Deploy trial 5.");
     assert_reasons(
-        v,
-        "It has the least distill_loss, 0.002, of the plans that these 2 searches would deploy.\n"
-        "Of a.\n"
-        "x/a.jsonl: 1.5 times as much, 0.003.\n"
-        "Caution: the searches also differ in dataset.samples.\n"
-        "1 of the searches has not ended: this may still change.\n");
+        v, "It has the least loss, 0.002, of the plans that these 2 searches would deploy.\n"
+           "Of a.\n"
+           "x/a.jsonl: 1.5 times as much, 0.003.\n"
+           "Caution: the searches also differ in dataset.samples.\n"
+           "1 of the searches has not ended: this may still change.\n");
     cJSON_Delete(v);
 }
 

@@ -108,7 +108,9 @@ def check_results(mscgym, folder):
         first = client.submit(model=f"{DIGITS}/digits.onnx", inputs=f"{DIGITS}/calibration.npz",
                               labels=f"{DIGITS}/calibration_labels.npy", time="1s", target="generic")
         check(client.wait(first["id"])["state"] == "done", f"without a configuration: {client.job(first['id'])}")
-        check(b"Jobs" in get(service, "/")[1], "the overview is no page")
+        page = get(service, "/")[1].decode()
+        check("Jobs" in page, "the overview is no page")
+        check("At most 1 job runs at once, on " in page, f"the overview does not say what the service has: {page[-2000:]}")
         check_commands(service, folder, id)
         config = digits("quantize", 4, choices=[{"bits": 8}, {"float": True}])
         config["quantize"]["target"] = "tflite"
@@ -122,7 +124,7 @@ def check_results(mscgym, folder):
 def check_commands(service, folder, id):
     """The client as a command."""
     def run(*words):
-        command = [sys.executable, "-m", "mscgym.client", "--server", service.url, "--token-file", token, *words]
+        command = [service.mscgym, *words, "--server", service.url, "--token-file", token]
         ran = subprocess.run(command, capture_output=True, text=True, check=False,
                              env={**os.environ, "PYTHONPATH": os.path.join(ROOT, "python")})
         return ran.returncode, ran.stdout + ran.stderr
@@ -135,8 +137,16 @@ def check_commands(service, folder, id):
     check(code == 0 and len(text.splitlines()) == 3 and f"{id}  done  first" in text, f"jobs: {code} {text!r}")
     code, text = run("fetch", id, "-o", os.path.join(folder, "by_command"))
     check(code == 0 and len(text.splitlines()) == 6, f"fetch: {code} {text!r}")
-    code, text = run("watch", "0" * 12)
-    check(code == 1 and text == "mscgym.client: there is no such job\n", f"watch: {code} {text!r}")
+    code, text = run("jobs", id, "--json")
+    check(code == 0 and json.loads(text)["id"] == id, f"jobs ID: {code} {text!r}")
+    code, text = run("jobs", id, "--watch")
+    check(code == 0 and text.startswith(f"{id}  done"), f"jobs --watch: {code} {text!r}")
+    code, text = run("jobs", "--watch")
+    check(code == 2 and text.count("\n") == 1, f"jobs --watch without a job: {code} {text!r}")
+    code, text = run("submit")
+    check(code == 2 and text.count("\n") == 1, f"submit without a model: {code} {text!r}")
+    code, text = run("jobs", "0" * 12, "--watch")
+    check(code == 1 and text == "error: there is no such job\n", f"watch: {code} {text!r}")
 
 
 def check_access(mscgym, folder):

@@ -62,13 +62,13 @@ mscgym show d/d.jsonl | grep -c '[0-9] better trials* .* left out, as the drop t
 jq '.[0].winner.id' d.result >found.txt
 mscgym show d/d.jsonl --json | jq '.winner.id' | cmp - found.txt && echo "show has the same winner"
 mscgym report d/d.jsonl -o d.html >/dev/null
-grep -o 'accuracy_drop is [0-9.-]* (standard error [0-9.]*) on 540 validation samples' d.html | sort -u | wc -l
+grep -o 'The drop of accuracy is [0-9.-]* % (standard error [0-9.]* %) on 540 validation samples' d.html | sort -u | wc -l
 
 echo "- a bound that the only plan keeps, but not on the validation samples"
 sed 's/"d"/"n"/; s/{"bits": 8}, {"bits": 3}, //; s/0.01/0.9/' d.json >n.json
 bound=$(mscgym search n.json --json | jq '.[0].winner.examined | (.accuracy_drop + .validation.accuracy_drop) / 2')
 sed "s/0\.9/$bound/; s/\"n\"/\"m\"/" n.json >m.json
-try mscgym search m.json 2>&1 | sed "s/$bound/BOUND/; s/is 0\.[0-9]*/is X/" | lines | grep -v '^  '
+try mscgym search m.json 2>&1 | sed "s/at most [0-9.]* %/at most BOUND/; s/least is [0-9.]* %/least is X/" | lines | grep -v '^  '
 ls m
 try mscgym export m/d.jsonl -o m.onnx
 mscgym report m/d.jsonl -o m.html >/dev/null

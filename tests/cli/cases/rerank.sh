@@ -42,7 +42,7 @@ ls a
 mscgym report a/tiny.jsonl --json >document.json
 jq -c '.records[0] | .delivered.id == .numbers.reranked.plans[0].id,
     (.delivered.examined | has("score") and has("validation")), .verdict.headline' document.json
-jq -r '.records[0].verdict.reasons[] | select(test("measured|did not use"))' document.json
+jq -r '.records[0].verdict.reasons[] | select(test("In the search|measured|did not use"))' document.json
 mscgym report a/tiny.jsonl -o page.html >/dev/null
 grep -c "<dt><span title=\"distill_loss\">Loss</span></dt><dd><b>$(jq -r '.records[0].delivered.metrics.distill_loss' document.json |
     xargs printf %.4g)</b>" page.html

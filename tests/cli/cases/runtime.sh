@@ -8,7 +8,7 @@ export MSCGYM_RUNTIME=$FILES/fake_runtime.py FAKE_LOG=$PWD/requests.txt
 # Latencies of the winner, uniform 8, uniform 4 and the float model.
 FAKE='{"us": [30, 20, 25, 10]}' try mscgym search a.json --quiet >result.txt
 # File sizes are checked by other tests.
-grep 'winner\|runtime\|file_bytes\|exit' result.txt | sed 's/   */  /g; s/\b[12][0-9][0-9][0-9]\b/BYTES/g'
+grep 'winner\|runtime\|file_bytes\|exit' result.txt | sed 's/   */  /g; s/\b[12][0-9.]* KB/KB/g'
 jq -c '[.method, .runtime, .threads, .batch, .rounds, (.models | length),
     ((.inputs // "") | sub(".*/"; "")), ((.model // "") | sub(".*/"; ""))]' requests.txt
 mscgym show a/tiny.jsonl >shown.txt

@@ -1,5 +1,5 @@
 // Names of metrics for people, and values with units. Expected texts were written by hand.
-#include "report/units.h"
+#include "results/units.h"
 #include "tests/msc_test.h"
 
 #include <math.h>
@@ -15,6 +15,20 @@ static void check_value(const char *column, double value, const char *expected) 
 static void check_name(const char *column, const char *expected) {
     struct msc_str text = {0};
     msc_unit_name(&text, column);
+    assert_string_equal(msc_str_text(&text), expected);
+    msc_str_finish(&text);
+}
+
+static void check_phrase(const char *column, const char *expected) {
+    struct msc_str text = {0};
+    msc_unit_phrase(&text, column);
+    assert_string_equal(msc_str_text(&text), expected);
+    msc_str_finish(&text);
+}
+
+static void check_digits(const char *column, double value, int digits, const char *expected) {
+    struct msc_str text = {0};
+    msc_unit_digits(&text, column, value, digits);
     assert_string_equal(msc_str_text(&text), expected);
     msc_str_finish(&text);
 }
@@ -43,6 +57,25 @@ static void test_values(void **state) {
     check_value("own_metric", NAN, "–");
 }
 
+static void test_digits(void **state) {
+    (void)state;
+    check_digits("size_ratio", 0.29, 6, "29 %");
+    check_digits("size_ratio", 0.29000001, 9, "29.000001 %");
+    check_digits("size_bytes", 123456, 6, "123.456 KB");
+    check_digits("distill_loss", 0.00123456789, 6, "0.00123457");
+    check_digits("latency_us", 0.5, 2, "0.5 µs");
+}
+
+static void test_phrases(void **state) {
+    (void)state;
+    check_phrase("size_ratio", "relative size");
+    check_phrase("runtime.latency_us", "time of a run (in the runtime)");
+    check_phrase("own\nmetric", "own\\nmetric");
+    assert_true(msc_unit_has("validation.accuracy"));
+    assert_false(msc_unit_has("distill_loss"));
+    assert_false(msc_unit_has("own"));
+}
+
 static void test_names(void **state) {
     (void)state;
     check_name("accuracy", "Accuracy");
@@ -59,7 +92,9 @@ static void test_names(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_values),
+        cmocka_unit_test(test_digits),
         cmocka_unit_test(test_names),
+        cmocka_unit_test(test_phrases),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
