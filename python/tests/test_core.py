@@ -48,7 +48,7 @@ INIT = {
               "costs": [{"metric": "size", "constant": 3, "terms": [
                   {"scale": 2, "factors": [{"task": 0, "values": [8, 4]}, {"task": 1, "values": [8, 6, 4]}]},
                   {"scale": 1, "factors": [{"task": 1, "values": [80, 60, 40]}]}]}],
-              "baselines": [{"label": "8", "choices": [0, 0]}]},
+              "baselines": [{"label": "8", "choices": [0, 0]}], "neighbours": [[0, 1]]},
     "goal": {"objectives": ["loss"], "bounds": {"size": {"max": 100}, "loss": {"min": 0}}},
 }
 
@@ -127,6 +127,9 @@ class TestSpace(unittest.TestCase):
     def test_features_of_choices(self):
         self.assertEqual(self.space.choice_feature_names, ("bits", "weight_error"))
         self.assertEqual(self.space.tasks[0].choice_features, ((8, 0.25), (4, None)))
+
+    def test_neighbours(self):
+        self.assertEqual(self.space.neighbours, ((0, 1),))
 
     def test_violations_are_parts_of_the_limit(self):
         self.assertEqual(self.goal.exact_violation(self.space, [0, 0]), (211 - 100) / 100)
