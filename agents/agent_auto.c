@@ -46,6 +46,7 @@
 #include "agents/auto_remarks.h"
 
 #include "agents/agent_internal.h"
+#include "agents/feature_lessons.h"
 #include "base/cancel.h"
 
 #include <math.h>
@@ -107,11 +108,13 @@ static enum msc_status init_part(struct msc_agent *agent, struct msc_auto *a,
                                  const struct msc_auto_part *from) {
     struct msc_auto_part *part = &a->parts[a->n_parts++];
     struct msc_arena *arena = msc_agent_arena(agent);
+    const char *metric = msc_agent_space(agent)->metrics[from->metric].name;
     *part = *from;
     MSC_TRY(msc_sensitivity_init(&part->sensitivity, arena, bounds_of(a)));
     part->sensitivity.doubts_failures = true;
     MSC_TRY(msc_feature_prior_init(&part->prior, arena, bounds_of(a), part->sensitivity.n_positions,
-                                   msc_agent_space(agent)->metrics[part->metric].name, part->sign));
+                                   metric, part->sign));
+    MSC_TRY(msc_feature_lessons_use(msc_agent__host(agent)->lessons, &part->prior, metric));
     MSC_TRY(msc_pair_model_init(&part->model, arena, bounds_of(a)));
     MSC_TRY(msc_auto_use_neighbours(a, arena, &part->model));
     part->model.learns_correlation = !is_large(a);
