@@ -1,14 +1,14 @@
 """How much sooner a search finds good plans if it begins with what searches of other networks learnt
 about features (--warm-from, docs/warm.md).
 
-    lessons.py MSCGYM [--seeds 3] [--folder FOLDER]
+    lessons.py MSCGYM [--seeds 3] [--bound bit_ops_ratio=0.03] [--folder FOLDER]
 
 Five networks of 16 to 49 tasks with random weights, whose layers differ in width and gain: a
 perceptron, a chain of convolutions, a network with residual sums, one with depthwise convolutions,
 and a decoder of two layers. Each has 16 samples, choices of 8, 6 and 4 bits for every tensor
-(observer minmax), and may take 0.2 of the float model's bytes. For each network and seed, `auto`
-searches alone, and with --warm-from the records of the other four. Prints the best loss of both
-after trials (without baselines), and the geometric mean of the ratios. Needs torch and onnx.
+(observer minmax), and a bound on one metric (--bound). For each network and seed, `auto` searches
+alone, and with --warm-from the records of the other four. Prints the best loss of both after some
+trials (without baselines), and the geometric mean of the ratios. Needs torch and onnx.
 """
 import argparse
 import json
@@ -23,7 +23,7 @@ import torch
 import common
 import many_tasks
 
-BOUND, SAMPLES = {"bit_ops_ratio": {"max": 0.03}}, 16
+SAMPLES = 16
 BUDGETS = (2, 4, 8, 16, 32, 64)
 PARALLEL = 2
 
@@ -111,15 +111,15 @@ def search(options, name, folder, seed, warm_from=()):
     model, samples = make(name, options.folder)
     choices = [{"bits": bits, "observer": "minmax"} for bits in (8, 6, 4)]
     os.makedirs(folder)
-    # Rules that fail with every bound are no use: the trials after the baselines count.
+    metric, limit = options.bound.split("=")
     run = common.Search(options.mscgym, folder, model, numpy.load(samples), choices, {"type": "auto"},
-                        max(BUDGETS) + 19, BOUND, parallel=PARALLEL, more={"seed": seed})
+                        max(BUDGETS) + 19, {metric: {"max": float(limit)}}, parallel=PARALLEL, more={"seed": seed})
     run.run("--threads", "1", *[word for path in warm_from for word in ("--warm-from", path)])
     with open(run.record) as file:
         lines = [json.loads(line) for line in file]
     own = [t for t in lines if t["kind"] == "trial" and "baseline" not in t]
-    best = [min((t["metrics"]["distill_loss"] for t in lines + own[:n] if t["kind"] == "trial" and
-                 t["state"] == "complete" and ("baseline" in t or t in own[:n])), default=None)
+    given = [t for t in lines if t["kind"] == "trial" and "baseline" in t]
+    best = [min((t["metrics"]["distill_loss"] for t in given + own[:n] if t["state"] == "complete"), default=None)
             for n in BUDGETS]
     return run.record, best
 
@@ -128,6 +128,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("mscgym", type=os.path.abspath)
     parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--bound", default="bit_ops_ratio=0.03")
     parser.add_argument("--folder", default=os.path.expanduser("~/.cache/mscgym/lessons"))
     options = parser.parse_args()
     os.makedirs(options.folder, exist_ok=True)
