@@ -11,6 +11,7 @@ alone, and with --warm-from the records of the other four. Prints the best loss 
 trials (without baselines), and the geometric mean of the ratios. Needs torch and onnx.
 """
 import argparse
+import collections
 import json
 import os
 import statistics
@@ -100,8 +101,11 @@ def make(name, folder):
         torch.manual_seed(list(NETWORKS).index(name))
         net, x = NETWORKS[name]()
         vary(net)
-        torch.onnx.export(net.eval(), (x[:1],), model, input_names=["x"], output_names=["y"], dynamo=False,
-                          opset_version=17, dynamic_axes={"x": {0: "n"}, "y": {0: "n"}})
+        # No task has the name of a task of another network; else points of its record would be tried.
+        named = torch.nn.Sequential(collections.OrderedDict({name: net}))
+        inputs = f"{name}_x"
+        torch.onnx.export(named.eval(), (x[:1],), model, input_names=[inputs], output_names=["y"], dynamo=False,
+                          opset_version=17, dynamic_axes={inputs: {0: "n"}, "y": {0: "n"}})
         numpy.save(samples, x.numpy())
     return model, samples
 
