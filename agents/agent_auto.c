@@ -67,6 +67,10 @@
 // Standard error of the loss of a trial that was eliminated early, in the unit of
 // msc_pair_model_tell_estimate. Races eliminate no trial for a difference below 0.25.
 #define ESTIMATE_ERROR 0.2
+// Models are fitted again when the number of trials has grown by one in FIT_AGAIN; several models of
+// many choices, which take longer, by two.
+#define FIT_AGAIN 32
+#define SLOW_ENTRIES 150
 // Share of hopes among the proposals in a space of few tasks, and of many.
 #define HOPE_CHANCE 0.85
 #define HOPE_CHANCE_MANY 0.5
@@ -104,6 +108,19 @@ static const struct msc_exact_bounds *bounds_of(const struct msc_auto *a) {
     return a->front.is_used ? &a->front.bounds : &a->sampler.bounds;
 }
 
+static size_t count_parts(const struct msc_agent *agent) {
+    const struct msc_goal *goal = msc_agent_goal(agent);
+    const struct msc_metric *metrics = msc_agent_space(agent)->metrics;
+    size_t n = 0;
+    for (size_t i = 0; i < goal->n_objectives; i++) {
+        n += !metrics[goal->objectives[i].metric].is_exact;
+    }
+    for (size_t i = 0; i < goal->n_bounds; i++) {
+        n += !metrics[goal->bounds[i].metric].is_exact;
+    }
+    return n;
+}
+
 static enum msc_status init_part(struct msc_agent *agent, struct msc_auto *a,
                                  const struct msc_auto_part *from) {
     struct msc_auto_part *part = &a->parts[a->n_parts++];
@@ -115,7 +132,7 @@ static enum msc_status init_part(struct msc_agent *agent, struct msc_auto *a,
     MSC_TRY(msc_feature_prior_init(&part->prior, arena, bounds_of(a), part->sensitivity.n_positions,
                                    metric, part->sign));
     MSC_TRY(msc_feature_lessons_use(msc_agent__host(agent)->lessons, &part->prior, metric));
-    MSC_TRY(msc_pair_model_init(&part->model, arena, bounds_of(a)));
+    MSC_TRY(msc_pair_model_init(&part->model, arena, bounds_of(a), count_parts(agent)));
     MSC_TRY(msc_auto_use_neighbours(a, arena, &part->model));
     part->model.learns_correlation = !is_large(a);
     return MSC_OK;
@@ -215,6 +232,7 @@ static enum msc_status auto_init(struct msc_agent *agent) {
     MSC_TRY(set_weights(agent, a));
     size_t n_minimised = a->has_objective_part || a->front.is_used;
     MSC_TRY(msc_plan_search_init(&a->search, arena, bounds_of(a), a->n_parts - n_minimised));
+    a->search.relaxes_limits = a->front.is_used;
     a->search.cancel = msc_agent__host(agent)->cancel;
     MSC_TRY(msc_knapsack_init(&a->knapsack, arena, &a->sampler.bounds));
     msc_knapsack_count_time(&a->knapsack);
@@ -260,11 +278,12 @@ static void assemble(struct msc_auto *a) {
 }
 
 static bool is_due(const struct msc_auto *a) {
-    bool is_stale = false;
+    bool is_stale = false, is_slow = a->n_parts > 1 && a->sampler.bounds.n_entries > SLOW_ENTRIES;
+    uint64_t n_new = a->n_told / (is_slow ? FIT_AGAIN / 2 : FIT_AGAIN);
     for (size_t i = 0; i < a->n_parts; i++) {
         is_stale = is_stale || a->parts[i].model.is_stale;
     }
-    return !a->is_ready || a->n_told > a->n_fitted + a->n_told / 32 || is_stale || lacks_plan(a);
+    return !a->is_ready || a->n_told > a->n_fitted + n_new || is_stale || lacks_plan(a);
 }
 
 // Fits the models to all observed trials if enough of them are new.
@@ -416,6 +435,9 @@ static char next_turn(struct msc_auto *a) {
                         : is_additive    ? additive_turns
                                          : opening_turns;
     char wanted = turns[turn];
+    if (a->front.is_used && is_large(a) && wanted == '3') {
+        wanted = '0'; // a draw takes long; boxes make the plans differ, too
+    }
     return a->is_news || a->front.is_used ? wanted : 'P';
 }
 

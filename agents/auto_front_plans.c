@@ -5,7 +5,8 @@
 #include <math.h>
 #include <string.h>
 
-// Searches and draws take more time if there are more choices than MANY_ENTRIES, so fewer are made.
+// Searches and draws take more time if there are more choices than MANY_ENTRIES, and with several
+// models, so fewer are made.
 #define MANY_ENTRIES 150
 // The number of boxes in which a plan is searched.
 #define PLAN_BOXES 6
@@ -15,11 +16,16 @@
 #define DRAWS 6
 #define DRAWS_OF_MANY 3
 #define SEARCHES (MSC_AUTO_HOPES / DRAWS)
+#define SEARCHES_OF_MANY 3 // with several models
 #define LEAST_TEMPERATURE 0.8
 #define HIGHEST_TEMPERATURE 2.0
 
 static bool has_many_entries(const struct msc_auto *a) {
     return a->sampler.bounds.n_entries > MANY_ENTRIES;
+}
+
+static int searches_of(const struct msc_auto *a) {
+    return has_many_entries(a) && a->n_parts > 1 ? SEARCHES_OF_MANY : SEARCHES;
 }
 
 // ---- Search -----------------------------------------------------------------------------------
@@ -140,7 +146,7 @@ static void try_box(struct msc_auto *a, enum start from, uint32_t choices[], dou
 
 bool msc_auto_front_plan(struct msc_auto *a, double temperature, struct msc_proposal *out) {
     size_t n_tasks = a->sampler.bounds.space->n_tasks;
-    int n_boxes = has_many_entries(a) ? PLAN_BOXES_OF_MANY : PLAN_BOXES;
+    int n_boxes = !has_many_entries(a) ? PLAN_BOXES : a->n_parts > 1 ? 2 : PLAN_BOXES_OF_MANY;
     double best = -1.0;
     if (!msc_auto_front_draw(&a->front, a->sampler.rng)) {
         return false;
@@ -172,7 +178,7 @@ static void gather(struct msc_auto *a) {
     for (int i = 0; i < n_draws; i++) {
         double temperature = i == 0 ? 0.0 : LEAST_TEMPERATURE + step * (i - 1);
         draw_models(a, temperature * a->hope_width);
-        for (int k = 0; k < SEARCHES; k++) {
+        for (int k = 0; k < searches_of(a); k++) {
             double value;
             use_box(a, random_box(a));
             if (search_from(a, (enum start)(k % STARTS), &value) &&

@@ -6,16 +6,10 @@
 #include <math.h>
 #include <string.h>
 
-enum { N = MSC_FEATURE_PRIOR_MOST + 1 };
+enum { N = MSC_FEATURE_LESSONS_MOST, M = MSC_FEATURE_PRIOR_MOST + 1 };
 
-// Variances of coefficients for a feature of variance 1: the least between networks, what is added to
-// it and divided by the number of searches because few searches say little of it, and the variance
-// without lessons.
+// How much a coefficient varies between networks: its variance for a feature of variance 1.
 #define BETWEEN 0.1
-#define BETWEEN_FEW 0.3
-#define USUAL (MSC_FEATURE_LOSS_VARIANCE / MSC_FEATURE_RIDGE)
-// An estimate counts if it lowers the variance to at most this share.
-#define MOST_LEFT 0.99
 
 // ---- One search -------------------------------------------------------------------------------
 
@@ -36,7 +30,7 @@ void msc_feature_study_tell(struct msc_feature_study *study, const uint32_t choi
     }
 }
 
-// Observes the isolated losses that the space gives.
+// Observes the isolated losses that the space gives. Their feature is of no use then.
 static enum msc_status tell_given(struct msc_feature_study *study) {
     const struct msc_exact_bounds *b = &study->bounds;
     struct msc_sensitivity *s = &study->sensitivity;
@@ -61,88 +55,70 @@ static bool is_same_kind(const struct msc_feature_kind *a, const struct msc_feat
     return a->of == b->of && a->is_log == b->is_log && strcmp(a->name, b->name) == 0;
 }
 
-// The lesson of a feature, which is added if it is new. NULL: the feature teaches nothing, or there is
-// no room.
-static struct msc_feature_lesson *lesson_of(struct msc_feature_lessons *l,
-                                            const struct msc_feature_kind *kind,
-                                            struct msc_arena *arena) {
+// The place of a feature in the lessons, where it is added if it is new. SIZE_MAX: it teaches
+// nothing, or there is no room.
+static size_t place_of(struct msc_feature_lessons *l, const struct msc_feature_kind *kind,
+                       struct msc_arena *arena) {
     size_t i = 0;
     if (kind->of == MSC_FEATURE_OF_COST || kind->is_metric || kind->deviation == 0.0) {
-        return NULL;
+        return SIZE_MAX;
     }
     while (i < l->n && !is_same_kind(&l->features[i].kind, kind)) {
         i++;
     }
-    if (i == l->n && l->n < MSC_FEATURE_LESSONS_MOST) {
-        l->features[l->n] = (struct msc_feature_lesson){.kind = *kind};
+    if (i == l->n && l->n < N) {
+        l->features[l->n].kind = *kind;
         l->features[l->n].kind.name = msc_arena_strdup(arena, kind->name);
         l->n += l->features[l->n].kind.name != NULL;
     }
-    return i < l->n ? &l->features[i] : NULL;
+    return i < l->n ? i : SIZE_MAX;
 }
 
-// Adds an estimate: what the losses alone say of a coefficient whose posterior has this mean and
-// variance.
-static void add_estimate(struct msc_feature_lesson *l, double deviation, double expected,
-                         double mean, double variance) {
-    double square = deviation * deviation;
-    if (!(variance < MOST_LEFT * USUAL)) {
-        return;
+// Adds the normal equations of one search. The level, the last unknown, is eliminated: its row is
+// subtracted from the others (a Schur complement).
+static void add_equations(struct msc_feature_lessons *l, const struct msc_feature_prior *f,
+                          const double matrix[], const double vector[], const size_t places[]) {
+    size_t last = f->n;
+    double of_level = matrix[last * M + last] + MSC_FEATURE_LEVEL_RIDGE;
+    for (size_t i = 0; i < f->n; i++) {
+        if (places[i] == SIZE_MAX) {
+            continue;
+        }
+        const struct msc_feature_kind *kind = &f->kinds[i];
+        struct msc_feature_lesson *lesson = &l->features[places[i]];
+        lesson->squares += kind->deviation * kind->deviation;
+        lesson->expected += kind->deviation * f->expected[i];
+        double share = matrix[i * M + last] / of_level;
+        l->vector[places[i]] += (vector[i] - share * vector[last]) * kind->deviation;
+        for (size_t k = i; k < f->n; k++) {
+            if (places[k] != SIZE_MAX) {
+                double sum = (matrix[i * M + k] - share * matrix[k * M + last]) *
+                             kind->deviation * f->kinds[k].deviation;
+                l->matrix[places[i] * N + places[k]] += sum;
+                l->matrix[places[k] * N + places[i]] += i == k ? 0.0 : sum;
+            }
+        }
     }
-    double own = 1.0 / (1.0 / variance - 1.0 / USUAL);
-    double estimate = own * (mean / variance - expected / USUAL) / deviation;
-    double weight = square / (own + BETWEEN);
-    l->n_searches++;
-    l->weights += weight;
-    l->estimates += weight * estimate;
-    l->squares += weight * estimate * estimate;
-    l->squared_weights += weight * weight;
-    l->deviations += square;
-}
-
-// The variance of unknown i: an element of the diagonal of the inverse, times that of the losses.
-static double variance_of(const double factor[], size_t i, size_t n) {
-    double unit[N] = {0}, sum = 0.0;
-    unit[i] = 1.0;
-    msc_cholesky_solve_lower(factor, unit, n, N);
-    for (size_t k = 0; k < n; k++) {
-        sum += unit[k] * unit[k];
-    }
-    return MSC_FEATURE_LOSS_VARIANCE * sum;
 }
 
 static enum msc_status learn(struct msc_feature_study *study, struct msc_feature_lessons *lessons,
                              struct msc_arena *arena) {
-    double matrix[N * N] = {0}, vector[N] = {0};
+    double matrix[M * M] = {0}, vector[M] = {0};
+    size_t places[M];
     struct msc_feature_prior *f = &study->prior;
     if (f->n == 0 || isnan(study->sensitivity.base_loss)) {
         return MSC_OK;
     }
     MSC_TRY(f->given ? tell_given(study) : MSC_OK);
     msc_sensitivity_guess(&study->sensitivity);
-    for (size_t i = 0; i < f->n; i++) { // the metric itself would explain all losses
-        for (size_t e = 0; f->kinds[i].is_metric && e < study->bounds.n_entries; e++) {
-            f->features[e * f->n + i] = 0.0;
-        }
-    }
     size_t n_losses = msc_feature_prior_add_losses(f, &study->sensitivity, matrix, vector);
-    for (size_t i = 0; i < f->n; i++) {
-        matrix[i * N + i] += MSC_FEATURE_RIDGE;
-        vector[i] += MSC_FEATURE_RIDGE * f->expected[i];
-    }
-    matrix[f->n * N + f->n] += MSC_FEATURE_LEVEL_RIDGE;
-    if (n_losses == 0 || !msc_cholesky_factorise(matrix, f->n + 1, N)) {
+    if (n_losses == 0) {
         return MSC_OK;
     }
-    msc_cholesky_solve_lower(matrix, vector, f->n + 1, N);
-    msc_cholesky_solve_upper(matrix, vector, f->n + 1, N);
     for (size_t i = 0; i < f->n; i++) {
-        struct msc_feature_lesson *lesson = lesson_of(lessons, &f->kinds[i], arena);
-        if (lesson) {
-            add_estimate(lesson, f->kinds[i].deviation, f->expected[i], vector[i],
-                         variance_of(matrix, i, f->n + 1));
-        }
+        places[i] = place_of(lessons, &f->kinds[i], arena);
     }
+    add_equations(lessons, f, matrix, vector, places);
     lessons->n_losses += n_losses;
     return MSC_OK;
 }
@@ -171,18 +147,31 @@ static enum msc_status add_lesson(cJSON *list, const struct msc_feature_kind *ki
     return msc_json_add_number(lesson, "variance", variance);
 }
 
-static enum msc_status add_lessons(cJSON *list, const struct msc_feature_lessons *lessons) {
-    for (size_t i = 0; i < lessons->n; i++) {
-        const struct msc_feature_lesson *l = &lessons->features[i];
-        double n = (double)l->n_searches, mean = l->estimates / l->weights, between = 0.0;
-        if (n > 1.0) {
-            double excess = l->squares - mean * l->estimates - (n - 1.0);
-            between = fmax(excess, 0.0) / (l->weights - l->squared_weights / l->weights);
+// Solves the equations with the usual prior of coefficients. The variance of each coefficient is the
+// diagonal of the inverse matrix, times the variance of the losses.
+static enum msc_status add_lessons(cJSON *list, const struct msc_feature_lessons *l) {
+    double factor[N * N], means[N], unit[N];
+    memcpy(factor, l->matrix, sizeof factor);
+    memcpy(means, l->vector, sizeof means);
+    for (size_t i = 0; i < l->n; i++) {
+        factor[i * N + i] += MSC_FEATURE_RIDGE * l->features[i].squares;
+        means[i] += MSC_FEATURE_RIDGE * l->features[i].expected;
+    }
+    if (!msc_cholesky_factorise(factor, l->n, N)) { // never: all deviations are positive
+        return MSC_FAIL(MSC_E_STATE, "the coefficients of features cannot be determined");
+    }
+    msc_cholesky_solve_lower(factor, means, l->n, N);
+    msc_cholesky_solve_upper(factor, means, l->n, N);
+    for (size_t i = 0; i < l->n; i++) {
+        double variance = 0.0;
+        memset(unit, 0, sizeof unit);
+        unit[i] = 1.0;
+        msc_cholesky_solve_lower(factor, unit, l->n, N);
+        for (size_t k = 0; k < l->n; k++) {
+            variance += unit[k] * unit[k];
         }
-        double few = BETWEEN_FEW / l->deviations; // per unit of the feature, divided by n
-        if (n > 0.0) {
-            MSC_TRY(add_lesson(list, &l->kind, mean, 1.0 / l->weights + between + few));
-        }
+        MSC_TRY(
+            add_lesson(list, &l->features[i].kind, means[i], MSC_FEATURE_LOSS_VARIANCE * variance));
     }
     return MSC_OK;
 }
@@ -253,9 +242,8 @@ enum msc_status msc_feature_lessons_use(const struct cJSON *lessons, struct msc_
         }
         if (i < f->n && strcmp(of, metric) == 0) {
             double deviation = f->kinds[i].deviation;
-            double own = variance * deviation * deviation + BETWEEN;
-            f->variances[i] = 1.0 / (1.0 / own + 1.0 / USUAL);
-            f->expected[i] = f->variances[i] * (mean * deviation / own + f->expected[i] / USUAL);
+            f->expected[i] = mean * deviation;
+            f->variances[i] = fmin(variance * deviation * deviation + BETWEEN, f->variances[i]);
         }
     }
     return MSC_OK;

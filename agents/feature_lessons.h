@@ -8,11 +8,9 @@
 //     MSC_TRY(msc_feature_study_close(&study, &lessons, arena));
 //     MSC_TRY(msc_feature_lessons_write(&object, &lessons, "distill_loss"));  // after all searches
 //
-// Coefficients are per unit of a feature, or of its logarithm, so that networks can be compared. Each
-// search gives an estimate of each coefficient and its variance. The estimates are joined as those of
-// several experiments, with a variance between networks that is estimated from how much they differ
-// (random effects: DerSimonian and Laird 1986). So features on which networks do not agree teach
-// little. Means and variances are written as JSON:
+// Coefficients are per unit of a feature, or of its logarithm, so that networks can be compared. The
+// normal equations of all searches are added, each without its own level. The coefficients that solve
+// them, and their variances, are written as JSON:
 //
 //     {"metric": "distill_loss", "losses": 37,
 //      "features": [{"feature": "weight_error", "of": "choice", "log": true,
@@ -28,15 +26,18 @@ struct cJSON;
 
 struct msc_feature_lesson {
     struct msc_feature_kind kind; // `name` is in the arena of msc_feature_study_close
-    size_t n_searches;
-    // Sums over searches, where w is 1 / variance of the estimate e: of w, w e, w e^2 and w^2; and of
-    // the squared deviations of the feature.
-    double weights, estimates, squares, squared_weights, deviations;
+    double squares;               // sum over searches of the squared deviation
+    double expected; // sum over searches of the squared deviation times the coefficient
+                     // that is expected without lessons
 };
 
 struct msc_feature_lessons {
     size_t n_losses, n;
     struct msc_feature_lesson features[MSC_FEATURE_LESSONS_MOST];
+    // Normal equations: [MSC_FEATURE_LESSONS_MOST, MSC_FEATURE_LESSONS_MOST] and
+    // [MSC_FEATURE_LESSONS_MOST]
+    double matrix[MSC_FEATURE_LESSONS_MOST * MSC_FEATURE_LESSONS_MOST];
+    double vector[MSC_FEATURE_LESSONS_MOST];
 };
 
 // The trials of one search.

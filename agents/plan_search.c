@@ -480,14 +480,47 @@ static uint32_t least_choice(const struct msc_plan_search *s, size_t task, doubl
     return best;
 }
 
+// What the choice `entry` of a task adds to the value of a limit.
+static double limit_delta(const struct msc_plan_search *s, size_t limit, size_t task,
+                          size_t entry) {
+    const double *field = s->fields[1 + limit];
+    return field[entry] - field[entry_of(s, task, s->moves.point[task])];
+}
+
+static bool counts_limit(const struct msc_plan_search *s, size_t limit) {
+    return s->relaxes_limits && isfinite(s->limits[limit].max);
+}
+
+// Adds the loads of the upper limits to those of the bounds.
+static void add_limit_loads(struct msc_plan_search *s) {
+    const struct msc_space *space = s->moves.bounds->space;
+    for (size_t i = 0; i < s->n_limits; i++) {
+        double size = fabs(s->limits[i].max);
+        for (size_t t = 0; counts_limit(s, i) && t < space->n_tasks; t++) {
+            for (uint32_t c = 0; c < space->tasks[t].n_choices; c++) {
+                size_t entry = entry_of(s, t, c);
+                s->loads[entry] += limit_delta(s, i, t, entry) / (size > 0.0 ? size : 1.0);
+            }
+        }
+    }
+}
+
 // Whether the bounds hold if each task takes the choice of least value plus price times load. Costs
-// are treated as additive.
+// and values of limits are treated as additive.
 static bool holds_at(const struct msc_plan_search *s, double price) {
-    double deltas[MSC_MAX_BOUNDS] = {0};
+    double deltas[MSC_MAX_BOUNDS] = {0}, of_limits[MSC_MAX_BOUNDS] = {0};
     for (size_t t = 0; t < s->moves.bounds->space->n_tasks; t++) {
         size_t entry = entry_of(s, t, least_choice(s, t, price));
+        for (size_t i = 0; s->relaxes_limits && i < s->n_limits; i++) {
+            of_limits[i] += limit_delta(s, i, t, entry);
+        }
         for (size_t i = 0; i < s->moves.bounds->n_items; i++) {
             deltas[i] += s->deltas[entry * MSC_MAX_BOUNDS + i];
+        }
+    }
+    for (size_t i = 0; i < s->n_limits; i++) {
+        if (counts_limit(s, i) && s->values[1 + i] + of_limits[i] > s->limits[i].max) {
+            return false;
         }
     }
     return msc_exact_moves_violation(&s->moves, deltas) == 0.0;
@@ -497,6 +530,7 @@ void msc_plan_search_relax(struct msc_plan_search *s, uint32_t choices[]) {
     const struct msc_space *space = s->moves.bounds->space;
     double low = 0.0, high = 1e-9;
     start_at(s, choices);
+    add_limit_loads(s);
     if (holds_at(s, 0.0)) {
         high = 0.0;
     }

@@ -21,24 +21,21 @@ def centred(values):
     return np.where(np.isnan(values), 0, values)
 
 
-found = []
+matrix, vector = np.zeros((3, 3)), np.zeros(3)
 for errors, other, tasks, base, uniform, known in SEARCHES:
     columns = [centred(np.log(errors)), centred(other), centred(np.repeat(np.array(tasks)[:, None], 2, 1))]
-    deviations = np.array([np.sqrt((c ** 2).mean()) for c in columns])
+    squares = np.array([(c ** 2).mean() for c in columns])
     means = (np.array(uniform) - base) / 4
-    a, b = np.diag([.5, .5, .5, .5 / .25]), np.array([.5 * deviations[0], 0, 0, 0])
+    a, b = np.zeros((4, 4)), np.zeros(4)
     for (t, p), loss in known.items():
         share = 1 / sum(key[0] == t for key in known)
-        row = np.array([c[t, p] / d for c, d in zip(columns, deviations)] + [1])
+        row = np.array([c[t, p] for c in columns] + [1])
         a += share * np.outer(row, row)
         b += share * row * np.log(loss / means[p])
-    mean, variance = np.linalg.solve(a, b)[:3], .5 * np.diag(np.linalg.inv(a))[:3]
-    own = 1 / (1 / variance - 1)
-    estimate = own * (mean / variance - np.array([deviations[0], 0, 0])) / deviations
-    found.append((estimate, (own + .1) / deviations ** 2, deviations ** 2))
-for i in range(3):
-    e, v, square = (np.array([search[k][i] for search in found]) for k in range(3))
-    w = 1 / v
-    mean = (w * e).sum() / w.sum()
-    between = max(0, (w * (e - mean) ** 2).sum() - 1) / (w.sum() - (w ** 2).sum() / w.sum())
-    print(f"{{{mean:.12g}, {1 / w.sum() + between + .3 / square.sum():.12g}}},")
+    a[3, 3] += .5 / .25
+    # Eliminating the level is the same as dropping it from the inverse.
+    left = a[:3, :3] - np.outer(a[:3, 3], a[:3, 3]) / a[3, 3]
+    matrix += left + .5 * np.diag(squares)
+    vector += b[:3] - a[:3, 3] * b[3] / a[3, 3] + .5 * squares * [1, 0, 0]
+for mean, variance in zip(np.linalg.solve(matrix, vector), .5 * np.diag(np.linalg.inv(matrix))):
+    print(f"{{{mean:.12g}, {variance:.12g}}},")

@@ -123,9 +123,9 @@ static void test_agents_feature_lessons__coefficients(void **state) {
     static const struct {
         const char *feature, *of;
         double mean, variance;
-    } expected[] = {{"output_error", "choice", 0.0299675986113, 0.684371076113},
-                    {"other", "choice", -0.0619760834179, 7.59501107396},
-                    {"kind", "task", 2.17702203548, 6.01035483107}};
+    } expected[] = {{"output_error", "choice", 0.193157447495, 0.155562420246},
+                    {"other", "choice", -0.437585774212, 1.6002257288},
+                    {"kind", "task", 1.8842603853, 0.992340352628}};
     static struct msc_feature_lessons lessons;
     struct msc_arena arena = {0};
     cJSON *object = NULL;
@@ -164,9 +164,8 @@ static enum msc_status use(const char *text, const char *metric) {
     enum msc_status status = msc_feature_lessons_use(object, &study.prior, metric);
     bool is_used = study.prior.variances[2] < 1.0;
     if (status == MSC_OK && is_used) {
-        double own = 0.04 * deviation * deviation + 0.1; // 0.1 between networks
-        assert_true(fabs(study.prior.variances[2] - own / (1.0 + own)) < 1e-12);
-        assert_true(fabs(study.prior.expected[2] - 3.0 * deviation / (1.0 + own)) < 1e-12);
+        assert_true(fabs(study.prior.expected[2] - 3.0 * deviation) < 1e-12);
+        assert_true(study.prior.variances[2] > 0.04 * deviation * deviation);
         assert_true(study.prior.variances[0] == 1.0);
     }
     assert_true(status != MSC_OK || is_used == (strcmp(metric, "loss") == 0));
@@ -282,7 +281,7 @@ static void test_agents_feature_lessons__gain(void **state) {
         msc_arena_finish(&arena);
     }
     print_message("loss after 8 trials, relative to that without lessons: %.3f\n", exp(ratio));
-    assert_true(exp(ratio) < 0.9);
+    assert_true(exp(ratio) < 0.8);
 }
 
 int main(int argc, char **argv) {
