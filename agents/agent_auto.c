@@ -31,8 +31,8 @@
 // fixed: if choices interact, few hopes succeed, but the model learns from all of them.
 //
 // One model is fitted to each objective and each bounded metric that needs a run. Where losses
-// saturate, the model of a single objective is of a transform of the loss (agents/link.h). With
-// several objectives, plans and hopes extend the front (agents/auto_front.h); the agent proposes
+// saturate, the model of an objective is of a transform of the loss (agents/link.h). With several
+// objectives, plans and hopes extend the front (agents/auto_front.h); the agent proposes
 // only children if no objective is measured, or if there are too many bounds.
 //
 // Until the most expensive plan was tried, nothing else is proposed in the round that tries it. If
@@ -293,11 +293,11 @@ static void learn(struct msc_auto *a) {
         return;
     }
     a->is_ready = true;
-    if (a->has_objective_part) {
-        msc_auto_choose_link(a);
-    }
     for (size_t i = 0; i < a->n_parts; i++) {
         struct msc_auto_part *part = &a->parts[i];
+        if (part->objective >= 0) {
+            msc_auto_choose_link(a, part);
+        }
         a->is_ready = msc_sensitivity_guess(&part->sensitivity) && a->is_ready;
         if (!a->is_ready) {
             return;

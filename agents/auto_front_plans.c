@@ -30,6 +30,11 @@ static int searches_of(const struct msc_auto *a) {
 
 // ---- Search -----------------------------------------------------------------------------------
 
+// A limit under the model's link.
+static double linked_limit(const struct msc_pair_model *m, double limit) {
+    return m->link.kind == MSC_LINK_NONE ? limit : msc_pair_model_linked(m, limit);
+}
+
 // Makes the search for plans minimise the box's objective within its limits.
 static void use_box(struct msc_auto *a, const struct msc_front_box *box) {
     struct msc_auto_front *f = &a->front;
@@ -45,7 +50,9 @@ static void use_box(struct msc_auto *a, const struct msc_front_box *box) {
             a->search.model = &a->parts[o->part].model;
         } else {
             a->search.limits[n++] = (struct msc_plan_limit){
-                .model = &a->parts[o->part].model, .min = -INFINITY, .max = box->limits[i]};
+                .model = &a->parts[o->part].model,
+                .min = -INFINITY,
+                .max = linked_limit(&a->parts[o->part].model, box->limits[i])};
         }
     }
     for (size_t i = 0; i < a->n_parts; i++) {
@@ -70,8 +77,11 @@ static void draw_models(struct msc_auto *a, double temperature) {
 static void values_at(const struct msc_auto *a, const uint32_t choices[], double values[]) {
     for (size_t i = 0; i < a->front.n_objectives; i++) {
         const struct msc_front_objective *o = &a->front.objectives[i];
-        values[i] = o->cost ? o->sign * msc_cost_value(o->cost, choices)
-                            : msc_pair_model_value(&a->parts[o->part].model, choices);
+        values[i] =
+            o->cost
+                ? o->sign * msc_cost_value(o->cost, choices)
+                : msc_pair_model_unlinked(&a->parts[o->part].model,
+                                          msc_pair_model_value(&a->parts[o->part].model, choices));
     }
 }
 
@@ -214,13 +224,24 @@ static double chance_of(struct msc_auto *a, size_t candidate) {
     return chance;
 }
 
+// The standard deviation of the loss whose value under the link has this one.
+static double unlinked_spread(const struct msc_pair_model *m, double loss, double spread) {
+    double value = msc_pair_model_linked(m, loss);
+    return m->link.kind == MSC_LINK_NONE ? spread
+                                         : 0.5 * (msc_pair_model_unlinked(m, value + spread) -
+                                                  msc_pair_model_unlinked(m, value - spread));
+}
+
 // The expected gain of a candidate, times its chance to meet the bounds.
 static double expected_gain(struct msc_auto *a, size_t candidate, size_t *most) {
     const struct msc_auto_front *f = &a->front;
     double means[MSC_MAX_OBJECTIVES], spreads[MSC_MAX_OBJECTIVES] = {0};
     values_at(a, a->hopes + candidate * a->sampler.bounds.space->n_tasks, means);
     for (size_t i = 0; i < f->n_objectives; i++) {
-        spreads[i] = f->objectives[i].cost ? 0.0 : spread_at(a, f->objectives[i].part, candidate);
+        const struct msc_front_objective *o = &f->objectives[i];
+        spreads[i] = o->cost ? 0.0
+                             : unlinked_spread(&a->parts[o->part].model, means[i],
+                                               spread_at(a, o->part, candidate));
     }
     double gain = msc_auto_front_expected_gain(f, means, spreads, most);
     return gain > 0.0 ? gain * chance_of(a, candidate) : 0.0;
@@ -232,7 +253,8 @@ static struct msc_hope hope_in(struct msc_auto *a, const struct msc_front_box *b
     return (struct msc_hope){.model = (struct msc_pair_model *)a->search.model,
                              .way = way,
                              .width = a->hope_width,
-                             .best_loss = box->limits[a->front.minimised]};
+                             .best_loss =
+                                 linked_limit(a->search.model, box->limits[a->front.minimised])};
 }
 
 // Sets `choices` to the candidate of greatest expected gain, and `hope` to its expected improvement

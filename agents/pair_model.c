@@ -206,6 +206,11 @@ double msc_pair_model_linked(const struct msc_pair_model *m, double loss) {
     return m->base + msc_link_of(&m->link, loss - m->base);
 }
 
+double msc_pair_model_unlinked(const struct msc_pair_model *m, double value) {
+    return m->link.kind == MSC_LINK_NONE ? value
+                                         : m->base + msc_link_inverse(&m->link, value - m->base);
+}
+
 // The loss of a point above the base's, under the link.
 static double above_base(const struct msc_pair_model *m, size_t i) {
     return msc_link_of(&m->link, m->values[i] - m->base);

@@ -139,6 +139,8 @@ double msc_pair_model_evidence(struct msc_pair_model *m, double base, const doub
                                const bool is_known[]);
 // A loss under the link, as values of points are.
 double msc_pair_model_linked(const struct msc_pair_model *m, double loss);
+// The loss that has a value under the link.
+double msc_pair_model_unlinked(const struct msc_pair_model *m, double value);
 // Draws from the posterior with its standard deviation multiplied by `temperature`; 0 gives its
 // mean.
 void msc_pair_model_draw(struct msc_pair_model *m, struct msc_rng *rng, double temperature);
