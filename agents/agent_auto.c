@@ -38,7 +38,7 @@
 // Until the most expensive plan was tried, nothing else is proposed in the round that tries it. If
 // it cannot be measured, there are no probes and plans: a model without a base proposes near points
 // (auto_near.c), weighted by their chance of being measured (agents/chance.h). If it can be
-// measured but many points cannot, near points have a share of the proposals. With several
+// measured but many points cannot, near points have a share of the proposals. With several measured
 // objectives or bounds on measured metrics, children take the place of near points.
 //
 // The agent does not know the number of trials.
@@ -407,7 +407,8 @@ static char usual_turn(struct msc_auto *a) {
 static bool wants_near(struct msc_auto *a) {
     bool is_frequent =
         a->chance.n_failed >= MANY_FAILED && msc_chance_share(&a->chance) < FEW_MEASURED;
-    bool is_possible = a->has_objective_part && a->n_parts == 1 && (a->base_fails || is_frequent);
+    bool is_possible = (a->has_objective_part || a->front.is_used) && a->n_parts == 1 &&
+                       (a->base_fails || is_frequent);
     return is_possible &&
            msc_rng_double(a->sampler.rng) < (a->base_fails ? NEAR_CHANCE : NEAR_CHANCE_WITH_BASE);
 }

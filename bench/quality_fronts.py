@@ -291,9 +291,7 @@ class Listed:
     def __init__(self, name, group, listed):
         self.name, self.group, self.listed = name, group, listed
         listed.name = name
-
-    def table(self):
-        return self.listed.table()
+        self.table = listed.table()
 
     def values(self):
         costs = sum(row[self.listed.points[:, t]] for t, row in enumerate(self.listed.cost))
