@@ -487,16 +487,12 @@ static double limit_delta(const struct msc_plan_search *s, size_t limit, size_t 
     return field[entry] - field[entry_of(s, task, s->moves.point[task])];
 }
 
-static bool counts_limit(const struct msc_plan_search *s, size_t limit) {
-    return s->relaxes_limits && isfinite(s->limits[limit].max);
-}
-
-// Adds the loads of the upper limits to those of the bounds.
+// Adds the loads of the upper limits to those of the bounds. An infinite limit adds nothing.
 static void add_limit_loads(struct msc_plan_search *s) {
     const struct msc_space *space = s->moves.bounds->space;
-    for (size_t i = 0; i < s->n_limits; i++) {
+    for (size_t i = 0; s->relaxes_limits && i < s->n_limits; i++) {
         double size = fabs(s->limits[i].max);
-        for (size_t t = 0; counts_limit(s, i) && t < space->n_tasks; t++) {
+        for (size_t t = 0; t < space->n_tasks; t++) {
             for (uint32_t c = 0; c < space->tasks[t].n_choices; c++) {
                 size_t entry = entry_of(s, t, c);
                 s->loads[entry] += limit_delta(s, i, t, entry) / (size > 0.0 ? size : 1.0);
@@ -519,7 +515,7 @@ static bool holds_at(const struct msc_plan_search *s, double price) {
         }
     }
     for (size_t i = 0; i < s->n_limits; i++) {
-        if (counts_limit(s, i) && s->values[1 + i] + of_limits[i] > s->limits[i].max) {
+        if (s->relaxes_limits && s->values[1 + i] + of_limits[i] > s->limits[i].max) {
             return false;
         }
     }
