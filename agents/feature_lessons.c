@@ -92,8 +92,8 @@ static void add_equations(struct msc_feature_lessons *l, const struct msc_featur
         l->vector[places[i]] += (vector[i] - share * vector[last]) * kind->deviation;
         for (size_t k = i; k < f->n; k++) {
             if (places[k] != SIZE_MAX) {
-                double sum = (matrix[i * M + k] - share * matrix[k * M + last]) *
-                             kind->deviation * f->kinds[k].deviation;
+                double sum = (matrix[i * M + k] - share * matrix[k * M + last]) * kind->deviation *
+                             f->kinds[k].deviation;
                 l->matrix[places[i] * N + places[k]] += sum;
                 l->matrix[places[k] * N + places[i]] += i == k ? 0.0 : sum;
             }

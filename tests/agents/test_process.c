@@ -249,7 +249,8 @@ static void test_agents_process__remarks(void **state) {
         {"read a; echo '{\"remarks\":true}'; read b; echo \"{\\\"remarks\\\":[$(echo $b | wc "
          "-c)]}\"",
          "remarks: answer: \"remarks\" is not a list of strings"},
-        {"read a; echo '{\"remarks\":true}'; read b; echo {}", "\"remarks\" is missing, expected an array"},
+        {"read a; echo '{\"remarks\":true}'; read b; echo {}",
+         "\"remarks\" is missing, expected an array"},
         {"read a; echo '{\"remarks\":true}'; read b; exit 3", "ended with exit status 3"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
