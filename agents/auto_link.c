@@ -7,6 +7,8 @@
 
 // By how much the logarithm of the evidence for a link must exceed that for none.
 #define CLEAR 8.0
+// The same with several objectives: points far from a front are few, so less clear links mislead.
+#define CLEAR_OF_FRONT 24.0
 // The link is chosen while there are few points, and again when their number has grown by a factor.
 #define LEAST_POINTS 2
 #define MOST_POINTS 48
@@ -58,7 +60,8 @@ void msc_auto_choose_link(struct msc_auto *a, struct msc_auto_part *part) {
     if (!is_due(a, part)) {
         return;
     }
-    double scale = greatest_above(part), greatest = evidence(a, part, &best) + CLEAR;
+    double scale = greatest_above(part), greatest = evidence(a, part, &best);
+    greatest += a->front.is_used ? CLEAR_OF_FRONT : CLEAR;
     for (size_t i = 0; scale > 0.0 && i < sizeof links / sizeof links[0]; i++) {
         const struct msc_link link = {links[i].kind, links[i].scale * scale};
         double here = evidence(a, part, &link);
