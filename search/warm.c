@@ -52,8 +52,8 @@ static enum msc_status tell_source(const struct msc_warm_taking *w,
         name_unknown(&text, w, source);
     }
     if (source->n_losses > 0) {
-        msc_str_printf(&text, "; %zu of its losses teach how losses depend on features",
-                       source->n_losses);
+        msc_str_printf(&text, "; %zu of its losses teach%s how losses depend on features",
+                       source->n_losses, source->n_losses == 1 ? "es" : "");
     }
     msc_log(w->options->log, n + source->n_losses > 0 ? MSC_LOG_INFO : MSC_LOG_WARNING, "%s",
             msc_str_text(&text));
