@@ -48,6 +48,9 @@ struct msc_agent_host {
     // Polled while an agent's program computes an answer: a request of level 2 stops the program
     // (MSC_E_CANCELLED). Borrowed until destroy; may be NULL.
     const struct msc_cancel *cancel;
+    // What other searches teach about features of choices (agents/feature_lessons.h); NULL: nothing.
+    // Borrowed during the call.
+    const struct cJSON *lessons;
 };
 
 // The number of trials that an agent will still propose if nothing else ends the search.

@@ -32,14 +32,14 @@
 // fixed: if choices interact, few hopes succeed, but the model learns from all of them.
 //
 // One model is fitted to each objective and each bounded metric that needs a run. Where losses
-// saturate, the model of a single objective is of a transform of the loss (agents/link.h). With
-// several objectives, plans and hopes extend the front (agents/auto_front.h); the agent proposes
+// saturate, the model of an objective is of a transform of the loss (agents/link.h). With several
+// objectives, plans and hopes extend the front (agents/auto_front.h); the agent proposes
 // only children if no objective is measured, or if there are too many bounds.
 //
 // Until the most expensive plan was tried, nothing else is proposed in the round that tries it. If
 // it cannot be measured, there are no probes and plans: a model without a base proposes near points
 // (auto_near.c), weighted by their chance of being measured (agents/chance.h). If it can be
-// measured but many points cannot, near points have a share of the proposals. With several
+// measured but many points cannot, near points have a share of the proposals. With several measured
 // objectives or bounds on measured metrics, children take the place of near points.
 //
 // The agent does not know the number of trials.
@@ -47,6 +47,7 @@
 #include "agents/auto_remarks.h"
 
 #include "agents/agent_internal.h"
+#include "agents/feature_lessons.h"
 #include "base/cancel.h"
 
 #include <math.h>
@@ -67,6 +68,10 @@
 // Standard error of the loss of a trial that was eliminated early, in the unit of
 // msc_pair_model_tell_estimate. Races eliminate no trial for a difference below 0.25.
 #define ESTIMATE_ERROR 0.2
+// Models are fitted again when the number of trials has grown by one in FIT_AGAIN; several models of
+// many choices, which take longer, by two.
+#define FIT_AGAIN 32
+#define SLOW_ENTRIES 150
 // Share of hopes among the proposals in a space of few tasks, and of many.
 #define HOPE_CHANCE 0.85
 #define HOPE_CHANCE_MANY 0.5
@@ -104,16 +109,31 @@ static const struct msc_exact_bounds *bounds_of(const struct msc_auto *a) {
     return a->front.is_used ? &a->front.bounds : &a->sampler.bounds;
 }
 
+static size_t count_parts(const struct msc_agent *agent) {
+    const struct msc_goal *goal = msc_agent_goal(agent);
+    const struct msc_metric *metrics = msc_agent_space(agent)->metrics;
+    size_t n = 0;
+    for (size_t i = 0; i < goal->n_objectives; i++) {
+        n += !metrics[goal->objectives[i].metric].is_exact;
+    }
+    for (size_t i = 0; i < goal->n_bounds; i++) {
+        n += !metrics[goal->bounds[i].metric].is_exact;
+    }
+    return n;
+}
+
 static enum msc_status init_part(struct msc_agent *agent, struct msc_auto *a,
                                  const struct msc_auto_part *from) {
     struct msc_auto_part *part = &a->parts[a->n_parts++];
     struct msc_arena *arena = msc_agent_arena(agent);
+    const char *metric = msc_agent_space(agent)->metrics[from->metric].name;
     *part = *from;
     MSC_TRY(msc_sensitivity_init(&part->sensitivity, arena, bounds_of(a)));
     part->sensitivity.doubts_failures = true;
     MSC_TRY(msc_feature_prior_init(&part->prior, arena, bounds_of(a), part->sensitivity.n_positions,
-                                   msc_agent_space(agent)->metrics[part->metric].name, part->sign));
-    MSC_TRY(msc_pair_model_init(&part->model, arena, bounds_of(a)));
+                                   metric, part->sign));
+    MSC_TRY(msc_feature_lessons_use(msc_agent__host(agent)->lessons, &part->prior, metric));
+    MSC_TRY(msc_pair_model_init(&part->model, arena, bounds_of(a), count_parts(agent)));
     MSC_TRY(msc_auto_use_neighbours(a, arena, &part->model));
     part->model.learns_correlation = !is_large(a);
     return MSC_OK;
@@ -213,6 +233,7 @@ static enum msc_status auto_init(struct msc_agent *agent) {
     MSC_TRY(set_weights(agent, a));
     size_t n_minimised = a->has_objective_part || a->front.is_used;
     MSC_TRY(msc_plan_search_init(&a->search, arena, bounds_of(a), a->n_parts - n_minimised));
+    a->search.relaxes_limits = a->front.is_used;
     a->search.cancel = msc_agent__host(agent)->cancel;
     MSC_TRY(msc_knapsack_init(&a->knapsack, arena, &a->sampler.bounds));
     msc_knapsack_count_time(&a->knapsack);
@@ -258,11 +279,12 @@ static void assemble(struct msc_auto *a) {
 }
 
 static bool is_due(const struct msc_auto *a) {
-    bool is_stale = false;
+    bool is_stale = false, is_slow = a->n_parts > 1 && a->sampler.bounds.n_entries > SLOW_ENTRIES;
+    uint64_t n_new = a->n_told / (is_slow ? FIT_AGAIN / 2 : FIT_AGAIN);
     for (size_t i = 0; i < a->n_parts; i++) {
         is_stale = is_stale || a->parts[i].model.is_stale;
     }
-    return !a->is_ready || a->n_told > a->n_fitted + a->n_told / 32 || is_stale || lacks_plan(a);
+    return !a->is_ready || a->n_told > a->n_fitted + n_new || is_stale || lacks_plan(a);
 }
 
 // Fits the models to all observed trials if enough of them are new.
@@ -272,11 +294,11 @@ static void learn(struct msc_auto *a) {
         return;
     }
     a->is_ready = true;
-    if (a->has_objective_part) {
-        msc_auto_choose_link(a);
-    }
     for (size_t i = 0; i < a->n_parts; i++) {
         struct msc_auto_part *part = &a->parts[i];
+        if (part->objective >= 0) {
+            msc_auto_choose_link(a, part);
+        }
         a->is_ready = msc_sensitivity_guess(&part->sensitivity) && a->is_ready;
         if (!a->is_ready) {
             return;
@@ -386,7 +408,8 @@ static char usual_turn(struct msc_auto *a) {
 static bool wants_near(struct msc_auto *a) {
     bool is_frequent =
         a->chance.n_failed >= MANY_FAILED && msc_chance_share(&a->chance) < FEW_MEASURED;
-    bool is_possible = a->has_objective_part && a->n_parts == 1 && (a->base_fails || is_frequent);
+    bool is_possible = (a->has_objective_part || a->front.is_used) && a->n_parts == 1 &&
+                       (a->base_fails || is_frequent);
     return is_possible &&
            msc_rng_double(a->sampler.rng) < (a->base_fails ? NEAR_CHANCE : NEAR_CHANCE_WITH_BASE);
 }
@@ -414,6 +437,9 @@ static char next_turn(struct msc_auto *a) {
                         : is_additive    ? additive_turns
                                          : opening_turns;
     char wanted = turns[turn];
+    if (a->front.is_used && is_large(a) && wanted == '3') {
+        wanted = '0'; // a draw takes long; boxes make the plans differ, too
+    }
     return a->is_news || a->front.is_used ? wanted : 'P';
 }
 

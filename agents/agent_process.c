@@ -4,7 +4,10 @@
 //     {"method":"init","protocol":1,"seed":"0","params":{…},"space":{…},"goal":{…}}   {}
 //     {"method":"ask","max":8}                     {"proposals":[{"choices":[0,1]}],"done":false}
 //     {"method":"tell","trial":{…},"outcome":{…}}                                     {}
+//     {"method":"remarks"}                                      {"remarks":["a sentence"]}
 //     {"method":"done"}                                         no answer: the program ends
+//
+// Only a program whose answer to "init" has "remarks" true is asked for remarks.
 //
 // An answer {"error":"text"} stops the search with that text. A proposal may also have "parent",
 // "bound" and "probe". "done" true means that the agent has nothing more to propose; the optional
@@ -23,7 +26,8 @@ struct process_agent {
 
     struct msc_program program;
     bool is_done;
-    bool has_left; // the last answer had "left"
+    bool has_remarks; // the program answers "remarks"
+    bool has_left;    // the last answer had "left"
     double n_left;
 };
 
@@ -61,6 +65,7 @@ static enum msc_status process_init(struct msc_agent *agent) {
         msc_process_write_init(&program->request, msc_agent_space(agent), msc_agent_goal(agent),
                                msc_agent__seed(agent), p->params);
         status = msc_program_exchange(program, &answer);
+        p->has_remarks = status == MSC_OK && cJSON_IsTrue(msc_json_get(answer, "remarks"));
         cJSON_Delete(answer);
     }
     return msc_program_name_error(program, status, "init");
@@ -117,6 +122,37 @@ static struct msc_agent_left process_left(const struct msc_agent *agent) {
                        : (struct msc_agent_left)MSC_AGENT_LEFT_UNKNOWN;
 }
 
+static enum msc_status read_remarks(struct msc_str *out, const cJSON *answer) {
+    const cJSON *list = NULL, *item = NULL;
+    MSC_TRY(msc_json_get_array(&list, answer, "remarks", "answer"));
+    cJSON_ArrayForEach(item, list) {
+        if (!cJSON_IsString(item)) {
+            return MSC_FAIL(MSC_E_FORMAT, "answer: \"remarks\" is not a list of strings");
+        }
+        msc_str_printf(out, "%s\n", item->valuestring);
+    }
+    return MSC_OK;
+}
+
+// The search is over, so an error is only a remark.
+static void process_remarks(struct msc_agent *agent, struct msc_str *out) {
+    struct process_agent *p = msc_agent_state(agent);
+    cJSON *answer = NULL;
+    if (!p->has_remarks) {
+        return;
+    }
+    msc_str_clear(&p->program.request);
+    msc_str_append(&p->program.request, "{\"method\":\"remarks\"}");
+    enum msc_status status = msc_program_exchange(&p->program, &answer);
+    if (status == MSC_OK) {
+        status = read_remarks(out, answer);
+    }
+    cJSON_Delete(answer);
+    if (msc_program_name_error(&p->program, status, "remarks") != MSC_OK) {
+        msc_str_printf(out, "no remarks: %s\n", msc_status_message());
+    }
+}
+
 static void process_finish(struct msc_agent *agent) {
     struct process_agent *p = msc_agent_state(agent);
     msc_program_finish(&p->program);
@@ -134,5 +170,6 @@ const struct msc_agent_def msc_agent_process = {
     .tell = process_tell,
     .done = process_done,
     .left = process_left,
+    .remarks = process_remarks,
     .finish = process_finish,
 };

@@ -47,6 +47,7 @@ struct msc_auto_part {
     struct msc_sensitivity sensitivity;
     struct msc_feature_prior prior;
     struct msc_pair_model model;
+    size_t n_linked; // points of the model when its link was chosen
 };
 
 // Near points (auto_near.c): a model without a base, and candidates.
@@ -76,7 +77,6 @@ struct msc_auto {
     struct msc_knapsack knapsack;
     struct msc_chance chance;
     struct msc_auto_near near;
-    size_t n_linked;         // points of the objective's model when its link was chosen
     double *weights;         // [n_entries], what choices add to an exact objective; NULL: the
                              // objective is not exact
     uint32_t *assembled;     // [n_tasks], the plan of least summed isolated losses
@@ -129,8 +129,8 @@ bool msc_auto_plan(struct msc_auto *a, double temperature, struct msc_proposal *
 // Proposes the most promising unseen point (agents/hope.h). The model counts it as observed until
 // the next fit.
 bool msc_auto_hope(struct msc_auto *a, struct msc_proposal *out);
-// Chooses the link (agents/link.h) of the objective's model, if enough points are new.
-void msc_auto_choose_link(struct msc_auto *a);
+// Chooses the link (agents/link.h) of an objective's model, if enough points are new.
+void msc_auto_choose_link(struct msc_auto *a, struct msc_auto_part *part);
 enum msc_status msc_auto_near_init(struct msc_auto *a, struct msc_arena *arena);
 // Proposes the most promising unseen point by a model without a base and by its chance of being
 // measured; while too few points were measured, a random point that is likely to be measured.

@@ -5,7 +5,8 @@
 #include <math.h>
 #include <string.h>
 
-// Searches and draws take more time if there are more choices than MANY_ENTRIES, so fewer are made.
+// Searches and draws take more time if there are more choices than MANY_ENTRIES, and with several
+// models, so fewer are made.
 #define MANY_ENTRIES 150
 // The number of boxes in which a plan is searched.
 #define PLAN_BOXES 6
@@ -15,6 +16,7 @@
 #define DRAWS 6
 #define DRAWS_OF_MANY 3
 #define SEARCHES (MSC_AUTO_HOPES / DRAWS)
+#define SEARCHES_OF_MANY 3 // with several models
 #define LEAST_TEMPERATURE 0.8
 #define HIGHEST_TEMPERATURE 2.0
 
@@ -22,7 +24,16 @@ static bool has_many_entries(const struct msc_auto *a) {
     return a->sampler.bounds.n_entries > MANY_ENTRIES;
 }
 
+static int searches_of(const struct msc_auto *a) {
+    return has_many_entries(a) && a->n_parts > 1 ? SEARCHES_OF_MANY : SEARCHES;
+}
+
 // ---- Search -----------------------------------------------------------------------------------
+
+// A limit under the model's link.
+static double linked_limit(const struct msc_pair_model *m, double limit) {
+    return m->link.kind == MSC_LINK_NONE ? limit : msc_pair_model_linked(m, limit);
+}
 
 // Makes the search for plans minimise the box's objective within its limits.
 static void use_box(struct msc_auto *a, const struct msc_front_box *box) {
@@ -39,7 +50,9 @@ static void use_box(struct msc_auto *a, const struct msc_front_box *box) {
             a->search.model = &a->parts[o->part].model;
         } else {
             a->search.limits[n++] = (struct msc_plan_limit){
-                .model = &a->parts[o->part].model, .min = -INFINITY, .max = box->limits[i]};
+                .model = &a->parts[o->part].model,
+                .min = -INFINITY,
+                .max = linked_limit(&a->parts[o->part].model, box->limits[i])};
         }
     }
     for (size_t i = 0; i < a->n_parts; i++) {
@@ -64,8 +77,11 @@ static void draw_models(struct msc_auto *a, double temperature) {
 static void values_at(const struct msc_auto *a, const uint32_t choices[], double values[]) {
     for (size_t i = 0; i < a->front.n_objectives; i++) {
         const struct msc_front_objective *o = &a->front.objectives[i];
-        values[i] = o->cost ? o->sign * msc_cost_value(o->cost, choices)
-                            : msc_pair_model_value(&a->parts[o->part].model, choices);
+        values[i] =
+            o->cost
+                ? o->sign * msc_cost_value(o->cost, choices)
+                : msc_pair_model_unlinked(&a->parts[o->part].model,
+                                          msc_pair_model_value(&a->parts[o->part].model, choices));
     }
 }
 
@@ -140,7 +156,7 @@ static void try_box(struct msc_auto *a, enum start from, uint32_t choices[], dou
 
 bool msc_auto_front_plan(struct msc_auto *a, double temperature, struct msc_proposal *out) {
     size_t n_tasks = a->sampler.bounds.space->n_tasks;
-    int n_boxes = has_many_entries(a) ? PLAN_BOXES_OF_MANY : PLAN_BOXES;
+    int n_boxes = !has_many_entries(a) ? PLAN_BOXES : a->n_parts > 1 ? 2 : PLAN_BOXES_OF_MANY;
     double best = -1.0;
     if (!msc_auto_front_draw(&a->front, a->sampler.rng)) {
         return false;
@@ -172,7 +188,7 @@ static void gather(struct msc_auto *a) {
     for (int i = 0; i < n_draws; i++) {
         double temperature = i == 0 ? 0.0 : LEAST_TEMPERATURE + step * (i - 1);
         draw_models(a, temperature * a->hope_width);
-        for (int k = 0; k < SEARCHES; k++) {
+        for (int k = 0; k < searches_of(a); k++) {
             double value;
             use_box(a, random_box(a));
             if (search_from(a, (enum start)(k % STARTS), &value) &&
@@ -208,13 +224,24 @@ static double chance_of(struct msc_auto *a, size_t candidate) {
     return chance;
 }
 
+// The standard deviation of the loss whose value under the link has this one.
+static double unlinked_spread(const struct msc_pair_model *m, double loss, double spread) {
+    double value = msc_pair_model_linked(m, loss);
+    return m->link.kind == MSC_LINK_NONE ? spread
+                                         : 0.5 * (msc_pair_model_unlinked(m, value + spread) -
+                                                  msc_pair_model_unlinked(m, value - spread));
+}
+
 // The expected gain of a candidate, times its chance to meet the bounds.
 static double expected_gain(struct msc_auto *a, size_t candidate, size_t *most) {
     const struct msc_auto_front *f = &a->front;
     double means[MSC_MAX_OBJECTIVES], spreads[MSC_MAX_OBJECTIVES] = {0};
     values_at(a, a->hopes + candidate * a->sampler.bounds.space->n_tasks, means);
     for (size_t i = 0; i < f->n_objectives; i++) {
-        spreads[i] = f->objectives[i].cost ? 0.0 : spread_at(a, f->objectives[i].part, candidate);
+        const struct msc_front_objective *o = &f->objectives[i];
+        spreads[i] = o->cost ? 0.0
+                             : unlinked_spread(&a->parts[o->part].model, means[i],
+                                               spread_at(a, o->part, candidate));
     }
     double gain = msc_auto_front_expected_gain(f, means, spreads, most);
     return gain > 0.0 ? gain * chance_of(a, candidate) : 0.0;
@@ -226,7 +253,8 @@ static struct msc_hope hope_in(struct msc_auto *a, const struct msc_front_box *b
     return (struct msc_hope){.model = (struct msc_pair_model *)a->search.model,
                              .way = way,
                              .width = a->hope_width,
-                             .best_loss = box->limits[a->front.minimised]};
+                             .best_loss =
+                                 linked_limit(a->search.model, box->limits[a->front.minimised])};
 }
 
 // Sets `choices` to the candidate of greatest expected gain, and `hope` to its expected improvement

@@ -1,11 +1,14 @@
-// The link of the agent `auto`: the transform of the objective (agents/link.h) under which its
-// model explains the observed points best. It is used only where the evidence for it is clear.
+// The links of the agent `auto`: for each measured objective, the transform (agents/link.h) under
+// which its model explains the observed points best. A link is used only where the evidence for it
+// is clear.
 #include "agents/auto.h"
 
 #include <math.h>
 
 // By how much the logarithm of the evidence for a link must exceed that for none.
 #define CLEAR 8.0
+// The same with several objectives: points far from a front are few, so less clear links mislead.
+#define CLEAR_OF_FRONT 24.0
 // The link is chosen while there are few points, and again when their number has grown by a factor.
 #define LEAST_POINTS 2
 #define MOST_POINTS 48
@@ -33,10 +36,11 @@ static double greatest_above(const struct msc_auto_part *part) {
     return greatest;
 }
 
-static double evidence(struct msc_auto *a, const struct msc_link *link) {
-    struct msc_auto_part *part = &a->parts[0];
+static double evidence(struct msc_auto *a, struct msc_auto_part *part,
+                       const struct msc_link *link) {
     part->sensitivity.link = part->model.link = *link;
     msc_sensitivity_guess(&part->sensitivity);
+    msc_feature_prior_improve(&part->prior, &part->sensitivity);
     for (size_t e = 0; e < a->sampler.bounds.n_entries; e++) {
         a->is_known[e] = msc_sensitivity_is_exact(&part->sensitivity, e);
     }
@@ -44,29 +48,28 @@ static double evidence(struct msc_auto *a, const struct msc_link *link) {
                                    part->sensitivity.guesses, a->is_known);
 }
 
-static bool is_due(const struct msc_auto *a) {
-    const struct msc_auto_part *part = &a->parts[0];
+static bool is_due(const struct msc_auto *a, const struct msc_auto_part *part) {
     size_t n = part->model.n_points + part->model.n_pending;
     return a->sampler.bounds.n_entries <= MSC_AUTO_MANY_ENTRIES &&
            isfinite(part->sensitivity.base_loss) && n >= LEAST_POINTS && n <= MOST_POINTS &&
-           (double)n >= CHOOSE_AGAIN * (double)a->n_linked;
+           (double)n >= CHOOSE_AGAIN * (double)part->n_linked;
 }
 
-void msc_auto_choose_link(struct msc_auto *a) {
-    struct msc_auto_part *part = &a->parts[0];
+void msc_auto_choose_link(struct msc_auto *a, struct msc_auto_part *part) {
     struct msc_link best = {0};
-    if (!is_due(a)) {
+    if (!is_due(a, part)) {
         return;
     }
-    double scale = greatest_above(part), greatest = evidence(a, &best) + CLEAR;
+    double scale = greatest_above(part), greatest = evidence(a, part, &best);
+    greatest += a->front.is_used ? CLEAR_OF_FRONT : CLEAR;
     for (size_t i = 0; scale > 0.0 && i < sizeof links / sizeof links[0]; i++) {
         const struct msc_link link = {links[i].kind, links[i].scale * scale};
-        double here = evidence(a, &link);
+        double here = evidence(a, part, &link);
         if (here > greatest) {
             greatest = here;
             best = link;
         }
     }
     part->sensitivity.link = part->model.link = best;
-    a->n_linked = part->model.n_points;
+    part->n_linked = part->model.n_points;
 }

@@ -130,6 +130,14 @@ static const uint32_t *best_point(const struct msc_near_model *m, size_t rank) {
     return NULL;
 }
 
+// The point around which candidates are made: with several objectives, any point of the front.
+static const uint32_t *start_point(struct msc_auto *a, size_t rank) {
+    const struct msc_auto_front *f = &a->front;
+    return f->is_used && f->n_points > 0
+               ? f->points + msc_rng_below(a->sampler.rng, f->n_points) * f->bounds.space->n_tasks
+               : best_point(&a->near.model, rank);
+}
+
 static double least_value(const struct msc_near_model *m) {
     double least = INFINITY;
     for (size_t i = 0; i < m->n_points; i++) {
@@ -147,7 +155,7 @@ static void gather(struct msc_auto *a) {
         return;
     }
     for (size_t rank = 0; rank < TOP; rank++) {
-        const uint32_t *from = best_point(&near->model, rank);
+        const uint32_t *from = start_point(a, rank);
         add_singles(a, from);
         add_several(a, from);
     }
@@ -174,6 +182,25 @@ static double promise(const struct msc_auto *a, size_t i, double best) {
         return spread > 0.0 ? chance * spread * msc_agent_gain(below / spread) : 0.0;
     }
     return chance * msc_agent_exp((below + SPREADS * spread) / unit);
+}
+
+// With several objectives: the mean expected improvement over the boxes (agents/auto_front.h), of
+// the objective as the model sees it. All other objectives are exact.
+static double promise_of_front(const struct msc_auto *a, size_t i) {
+    const struct msc_auto_front *f = &a->front;
+    const struct msc_near_model *m = &a->near.model;
+    double spread = sqrt(m->variance * a->near.lefts[i]), sum = 0.0, values[MSC_MAX_OBJECTIVES];
+    for (size_t k = 0; k < f->n_objectives; k++) {
+        const struct msc_front_objective *o = &f->objectives[k];
+        values[k] = o->cost ? o->sign * msc_cost_value(o->cost, candidate(a, i)) : 0.0;
+    }
+    for (size_t b = 0; spread > 0.0 && b < MSC_FRONT_BOXES; b++) {
+        if (msc_auto_front_holds(f, &f->boxes[b], values)) {
+            double limit = msc_near_model_scale(m, f->boxes[b].limits[f->minimised]);
+            sum += spread * msc_agent_gain((limit - a->near.means[i]) / spread);
+        }
+    }
+    return sum * a->near.chances[i] * a->near.chances[i];
 }
 
 // Makes the variances of the other candidates count this one as observed.
@@ -224,12 +251,12 @@ bool msc_auto_near(struct msc_auto *a, struct msc_proposal *out) {
     if (near->made_at != a->n_told) {
         gather(a);
     }
-    if (!near->is_ready) {
+    if (!near->is_ready || (a->front.is_used && !msc_auto_front_draw(&a->front, a->sampler.rng))) {
         return draw_likely(a, out);
     }
     double best = least_value(&near->model);
     for (size_t i = 0; i < near->n; i++) {
-        double here = promise(a, i, best);
+        double here = a->front.is_used ? promise_of_front(a, i) : promise(a, i, best);
         if (here > most && msc_auto_is_unseen(a, candidate(a, i))) {
             most = here;
             chosen = i;

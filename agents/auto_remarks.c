@@ -27,9 +27,9 @@ static void append_value(struct msc_str *out, const struct msc_metric *metric, d
 
 // ---- The link ---------------------------------------------------------------------------------
 
-static void remark_link(const struct msc_auto *a, const struct msc_metric *metric,
+static void remark_link(const struct msc_auto_part *part, const struct msc_metric *metric,
                         struct msc_str *out) {
-    const struct msc_link *link = &a->parts[0].model.link;
+    const struct msc_link *link = &part->model.link;
     if (link->kind == MSC_LINK_NONE) {
         return;
     }
@@ -40,6 +40,16 @@ static void remark_link(const struct msc_auto *a, const struct msc_metric *metri
                    is_exp ? "s (exp(d / s) - 1)" : "-s log(1 - d / s)", metric->name);
     append_value(out, metric, link->scale, "%.3g");
     msc_str_char(out, '\n');
+}
+
+static void remark_given(const struct msc_auto_part *part, const struct msc_metric *metric,
+                         struct msc_str *out) {
+    if (part->prior.given) {
+        msc_str_printf(out,
+                       "the environment gives %s of each single choice, measured before the first "
+                       "trial\n",
+                       metric->name);
+    }
 }
 
 // ---- Tasks that act together ------------------------------------------------------------------
@@ -184,8 +194,9 @@ static void remark_failures(struct msc_auto *a, const struct msc_space *space,
 void msc_auto_remarks(struct msc_agent *agent, struct msc_str *out) {
     struct msc_auto *a = msc_agent_state(agent);
     const struct msc_space *space = msc_agent_space(agent);
-    if (a->has_objective_part) {
-        remark_link(a, &space->metrics[a->parts[0].metric], out);
+    for (size_t i = 0; i < a->n_parts; i++) {
+        remark_link(&a->parts[i], &space->metrics[a->parts[i].metric], out);
+        remark_given(&a->parts[i], &space->metrics[a->parts[i].metric], out);
     }
     for (size_t i = 0; i < a->n_parts && !a->base_fails; i++) {
         remark_pairs(a, &a->parts[i], space, out);

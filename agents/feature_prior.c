@@ -6,13 +6,6 @@
 #include <math.h>
 #include <string.h>
 
-// Variances in the regression: of a known loss from its regression, and of a coefficient. Both are
-// of logarithms; features have the variance 1.
-#define LOSS_VARIANCE 0.5
-#define COEFFICIENT_VARIANCE 1.0
-// Variance of the logarithm of a mean loss that follows from a uniform plan, because of
-// interactions.
-#define UNIFORM_VARIANCE 0.25
 // Features whose values are positive and vary by more than this factor count as logarithms.
 #define LEAST_RATIO 2.0
 
@@ -72,7 +65,7 @@ static void find_range(const struct msc_exact_bounds *b, feature_of *of, size_t 
 }
 
 // Subtracts from feature `at` the mean of its position, sets unknown values to 0 and divides by the
-// standard deviation. Returns the standard deviation.
+// standard deviation. Returns the standard deviation, or 0 if it is too small.
 static double standardise(struct msc_feature_prior *f, size_t at, size_t n_positions) {
     const struct msc_exact_bounds *b = f->bounds;
     double squares = 0.0;
@@ -101,26 +94,27 @@ static double standardise(struct msc_feature_prior *f, size_t at, size_t n_posit
         double *value = &f->features[e * f->n + at];
         *value = deviation > 1e-9 && b->positions[e] > 0 ? *value / deviation : 0.0;
     }
-    return deviation;
+    return deviation > 1e-9 ? deviation : 0.0;
 }
 
-// Fills feature `at`. Returns its standard deviation.
-static double fill_feature(struct msc_feature_prior *f, size_t at, feature_of *of, size_t which,
-                           size_t n_positions) {
+// Fills feature `at`, and sets what its kind says of its numbers.
+static void fill_feature(struct msc_feature_prior *f, size_t at, feature_of *of, size_t which,
+                         size_t n_positions) {
     const struct msc_exact_bounds *b = f->bounds;
     double low, high;
     find_range(b, of, which, &low, &high);
+    bool is_log = low > 0.0 && high > LEAST_RATIO * low;
     for (size_t t = 0; t < b->space->n_tasks; t++) {
         for (uint32_t c = 0; c < b->space->tasks[t].n_choices; c++) {
             double value = of(b, t, c, which);
-            bool is_log = low > 0.0 && high > LEAST_RATIO * low;
             f->features[msc_exact_bounds_entry(b, t, c) * f->n + at] =
                 !isfinite(value) || (is_log && value <= 0.0) ? NAN
                 : is_log                                     ? msc_agent_log(value)
                                                              : value;
         }
     }
-    return standardise(f, at, n_positions);
+    f->kinds[at].is_log = is_log;
+    f->kinds[at].deviation = standardise(f, at, n_positions);
 }
 
 // The index of a feature of choices; SIZE_MAX if there is none of this name.
@@ -169,11 +163,14 @@ enum msc_status msc_feature_prior_init(struct msc_feature_prior *f, struct msc_a
                                        const char *metric, double sign) {
     const struct msc_space *space = bounds->space;
     const struct {
+        enum msc_feature_of kind;
         feature_of *of;
         size_t n;
-    } kinds[] = {{choice_feature, space->n_choice_features},
-                 {task_feature, space->n_features},
-                 {saved_cost, bounds->n_items}};
+        const char *const *names;
+    } kinds[] = {{MSC_FEATURE_OF_CHOICE, choice_feature, space->n_choice_features,
+                  space->choice_feature_names},
+                 {MSC_FEATURE_OF_TASK, task_feature, space->n_features, space->feature_names},
+                 {MSC_FEATURE_OF_COST, saved_cost, bounds->n_items, NULL}};
     size_t at = 0;
     *f = (struct msc_feature_prior){.bounds = bounds};
     if (space->n_choice_features == 0) {
@@ -187,8 +184,15 @@ enum msc_status msc_feature_prior_init(struct msc_feature_prior *f, struct msc_a
     MSC_TRY(MSC_ALLOCATED(f->features && f->means && f->left));
     for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; k++) {
         for (size_t i = 0; i < kinds[k].n && at < f->n; i++, at++) {
-            double deviation = fill_feature(f, at, kinds[k].of, i, n_positions);
-            f->expected[at] = k == 0 && i == error_feature(space) ? deviation : 0.0;
+            const char *name = kinds[k].names ? kinds[k].names[i] : NULL;
+            bool is_choice = kinds[k].kind == MSC_FEATURE_OF_CHOICE;
+            f->kinds[at] =
+                (struct msc_feature_kind){.of = kinds[k].kind,
+                                          .name = name,
+                                          .is_metric = is_choice && strcmp(name, metric) == 0};
+            fill_feature(f, at, kinds[k].of, i, n_positions);
+            f->expected[at] = is_choice && i == error_feature(space) ? f->kinds[at].deviation : 0.0;
+            f->variances[at] = MSC_FEATURE_LOSS_VARIANCE / MSC_FEATURE_RIDGE;
         }
     }
     return set_given(f, arena, metric, sign);
@@ -232,20 +236,17 @@ static size_t count_known(const struct msc_feature_prior *f, const struct msc_se
     return n;
 }
 
-// Ridge regression of the known logarithms on the features and the level. The known choices of a
-// task count as one observation.
-static void fit(struct msc_feature_prior *f, const struct msc_sensitivity *s) {
-    enum { N = MSC_FEATURE_PRIOR_MOST + 1 };
-    double matrix[N * N] = {0}, vector[N] = {0}, row[N];
-    size_t n = f->n + 1;
-    for (size_t i = 0; i < f->n; i++) {
-        matrix[i * N + i] = LOSS_VARIANCE / COEFFICIENT_VARIANCE;
-        vector[i] = f->expected[i] * matrix[i * N + i];
-    }
-    // The mean of logarithms is about 0: uniform plans give the means.
-    matrix[f->n * N + f->n] = LOSS_VARIANCE / UNIFORM_VARIANCE;
+enum { N = MSC_FEATURE_PRIOR_MOST + 1 };
+
+// The known choices of a task count as one observation.
+size_t msc_feature_prior_add_losses(struct msc_feature_prior *f, const struct msc_sensitivity *s,
+                                    double matrix[], double vector[]) {
+    double row[N];
+    size_t n = f->n + 1, n_all = 0;
+    set_means(f, s);
     for (size_t t = 0; t < f->bounds->space->n_tasks; t++) {
         size_t n_known = count_known(f, s, t);
+        n_all += n_known;
         for (uint32_t c = 0; n_known > 0 && c < f->bounds->space->tasks[t].n_choices; c++) {
             size_t e = msc_exact_bounds_entry(f->bounds, t, c);
             double y = known_log(f, s, e);
@@ -262,6 +263,20 @@ static void fit(struct msc_feature_prior *f, const struct msc_sensitivity *s) {
             }
         }
     }
+    return n_all;
+}
+
+// Ridge regression of the known logarithms on the features and the level.
+static void fit(struct msc_feature_prior *f, const struct msc_sensitivity *s) {
+    double matrix[N * N] = {0}, vector[N] = {0};
+    size_t n = f->n + 1;
+    for (size_t i = 0; i < f->n; i++) {
+        matrix[i * N + i] = MSC_FEATURE_LOSS_VARIANCE / f->variances[i];
+        vector[i] = f->expected[i] * matrix[i * N + i];
+    }
+    // The mean of logarithms is about 0: uniform plans give the means.
+    matrix[f->n * N + f->n] = MSC_FEATURE_LEVEL_RIDGE;
+    msc_feature_prior_add_losses(f, s, matrix, vector);
     if (msc_cholesky_factorise(matrix, n, N)) { // always: the diagonal is positive
         msc_cholesky_solve_lower(matrix, vector, n, N);
         msc_cholesky_solve_upper(matrix, vector, n, N);
@@ -309,7 +324,6 @@ void msc_feature_prior_improve(struct msc_feature_prior *f, struct msc_sensitivi
         use_given(f, s);
         return;
     }
-    set_means(f, s);
     fit(f, s);
     set_left(f, s);
     for (size_t t = 0; t < f->bounds->space->n_tasks; t++) {

@@ -20,12 +20,31 @@
 #include "agents/sensitivity.h"
 
 #define MSC_FEATURE_PRIOR_MOST 16
+// Variance in the regression of a known loss from its regression, in logarithms.
+#define MSC_FEATURE_LOSS_VARIANCE 0.5
+// What the regression adds to the diagonal of its normal equations, unless more is known: for a
+// coefficient (of variance 1; features have the variance 1), and for the level, whose variance is
+// that of the logarithm of a mean loss that follows from a uniform plan, because of interactions.
+#define MSC_FEATURE_RIDGE (MSC_FEATURE_LOSS_VARIANCE / 1.0)
+#define MSC_FEATURE_LEVEL_RIDGE (MSC_FEATURE_LOSS_VARIANCE / 0.25)
+
+enum msc_feature_of { MSC_FEATURE_OF_CHOICE, MSC_FEATURE_OF_TASK, MSC_FEATURE_OF_COST };
+
+struct msc_feature_kind {
+    enum msc_feature_of of;
+    const char *name; // NULL for a cost
+    bool is_log;      // the feature is the logarithm of the number in the space
+    bool is_metric;   // it estimates the metric itself
+    double deviation; // standard deviation before it was standardised; 0: it is the same everywhere
+};
 
 struct msc_feature_prior {
-    const struct msc_exact_bounds *bounds;       // borrowed
-    size_t n;                                    // features; 0: none differ from choice to choice
-    double *features;                            // [n_entries, n], standardised
+    const struct msc_exact_bounds *bounds; // borrowed
+    size_t n;                              // features; 0: none differ from choice to choice
+    double *features;                      // [n_entries, n], standardised
+    struct msc_feature_kind kinds[MSC_FEATURE_PRIOR_MOST];
     double expected[MSC_FEATURE_PRIOR_MOST];     // coefficients before any loss is known
+    double variances[MSC_FEATURE_PRIOR_MOST];    // their variances
     double coefficients[MSC_FEATURE_PRIOR_MOST]; // of the regression
     double level;  // mean of log(loss / mean loss of the position) over the known choices
     double *means; // [n_positions], mean isolated loss of a position
@@ -38,6 +57,12 @@ struct msc_feature_prior {
 enum msc_status msc_feature_prior_init(struct msc_feature_prior *f, struct msc_arena *arena,
                                        const struct msc_exact_bounds *bounds, size_t n_positions,
                                        const char *metric, double sign);
+// Adds the known losses to the normal equations of the regression, without its prior: to the upper
+// triangle of `matrix` [MSC_FEATURE_PRIOR_MOST + 1, MSC_FEATURE_PRIOR_MOST + 1] and to `vector`. The
+// level is unknown n, after the coefficients. Returns the number of losses. Call it after
+// msc_sensitivity_guess.
+size_t msc_feature_prior_add_losses(struct msc_feature_prior *f, const struct msc_sensitivity *s,
+                                    double matrix[], double vector[]);
 // Replaces the guesses of choices whose loss was not observed.
 void msc_feature_prior_improve(struct msc_feature_prior *f, struct msc_sensitivity *s);
 

@@ -183,10 +183,15 @@ static void covariances_of_all(const struct msc_pair_model *m, size_t i, double 
 
 static void covariances_of_edges(const struct msc_pair_model *m, size_t i, double out[]) {
     for (size_t p = 0; p < m->n_paired; p++) {
-        set_factors(m, p, i, m->lanes + p * MSC_PAIR_LANES);
+        if (m->own_roots[p] > 0.0) {
+            set_factors(m, p, i, m->lanes + p * MSC_PAIR_LANES);
+        }
     }
     memset(out, 0, MSC_PAIR_LANES * sizeof *out);
     for (size_t k = 0; k < m->n_edges && m->n_paired > 0; k++) {
+        if (!(m->own_roots[m->edges[k].a] > 0.0 && m->own_roots[m->edges[k].b] > 0.0)) {
+            continue; // the factors are 0
+        }
         const double *a = m->lanes + m->edges[k].a * MSC_PAIR_LANES;
         const double *b = m->lanes + m->edges[k].b * MSC_PAIR_LANES;
         for (size_t lane = 0; lane < MSC_PAIR_LANES; lane++) {

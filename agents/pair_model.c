@@ -36,12 +36,13 @@ static const double correlations[] = {CORRELATION, 0.0};
 // ---- Points -----------------------------------------------------------------------------------
 
 enum msc_status msc_pair_model_init(struct msc_pair_model *m, struct msc_arena *arena,
-                                    const struct msc_exact_bounds *bounds) {
+                                    const struct msc_exact_bounds *bounds, size_t n_models) {
     enum { N = MSC_PAIR_POINTS, E = MSC_PAIR_ENTRIES, ALL = N + MSC_PAIR_PENDING };
     enum { MOST = N - MSC_PAIR_PENDING };
     size_t n_tasks = bounds->space->n_tasks, n = bounds->n_entries;
-    *m = (struct msc_pair_model){
-        .bounds = bounds, .max_points = POINTS_TIMES_TASKS / n_tasks, .correlation = CORRELATION};
+    *m = (struct msc_pair_model){.bounds = bounds,
+                                 .max_points = POINTS_TIMES_TASKS / n_tasks / n_models,
+                                 .correlation = CORRELATION};
     m->max_points = m->max_points < LEAST_POINTS ? LEAST_POINTS
                     : m->max_points > MOST       ? MOST
                                                  : m->max_points;
@@ -203,6 +204,11 @@ const uint32_t *msc_pair__point(const struct msc_pair_model *m, size_t i) {
 
 double msc_pair_model_linked(const struct msc_pair_model *m, double loss) {
     return m->base + msc_link_of(&m->link, loss - m->base);
+}
+
+double msc_pair_model_unlinked(const struct msc_pair_model *m, double value) {
+    return m->link.kind == MSC_LINK_NONE ? value
+                                         : m->base + msc_link_inverse(&m->link, value - m->base);
 }
 
 // The loss of a point above the base's, under the link.

@@ -114,8 +114,10 @@ struct msc_pair_model {
     double *columns;      // [MSC_PAIR_ENTRIES], scratch of a draw
 };
 
+// `n_models` is the number of models that are fitted together: each keeps fewer points if there are
+// several, so that a fit takes as long as one of a single model.
 enum msc_status msc_pair_model_init(struct msc_pair_model *m, struct msc_arena *arena,
-                                    const struct msc_exact_bounds *bounds);
+                                    const struct msc_exact_bounds *bounds, size_t n_models);
 // Makes the model consider pairs of neighbours only: pairs [n] of different tasks, each at most
 // once. Pairs are ignored once their terms exceed MSC_PAIR_ENTRIES^2.
 enum msc_status msc_pair_model_use_edges(struct msc_pair_model *m, struct msc_arena *arena,
@@ -137,6 +139,8 @@ double msc_pair_model_evidence(struct msc_pair_model *m, double base, const doub
                                const bool is_known[]);
 // A loss under the link, as values of points are.
 double msc_pair_model_linked(const struct msc_pair_model *m, double loss);
+// The loss that has a value under the link.
+double msc_pair_model_unlinked(const struct msc_pair_model *m, double value);
 // Draws from the posterior with its standard deviation multiplied by `temperature`; 0 gives its
 // mean.
 void msc_pair_model_draw(struct msc_pair_model *m, struct msc_rng *rng, double temperature);

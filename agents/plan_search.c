@@ -253,14 +253,59 @@ static bool has_steady_prices(const struct msc_plan_search *s) {
            s->moves.values[0] - bound->max > s->most_delta * (1.0 + PRICE_SLACK);
 }
 
+// The bounds and limits that the current point breaks. Only a change that brings one of these values
+// nearer to its limit can lower the violation.
+struct broken {
+    size_t n_items, n_limits;
+    size_t items[MSC_MAX_BOUNDS], limits[MSC_MAX_BOUNDS];
+    double item_signs[MSC_MAX_BOUNDS], limit_signs[MSC_MAX_BOUNDS]; // 1: the value must decrease
+};
+
+static void find_broken(const struct msc_plan_search *s, struct broken *out) {
+    out->n_items = out->n_limits = 0;
+    for (size_t i = 0; i < s->moves.bounds->n_items; i++) {
+        const struct msc_exact_bound *bound = &s->moves.bounds->items[i];
+        if (s->moves.values[i] > bound->max || s->moves.values[i] < bound->min) {
+            out->items[out->n_items] = i;
+            out->item_signs[out->n_items++] = s->moves.values[i] > bound->max ? 1.0 : -1.0;
+        }
+    }
+    for (size_t i = 0; i < s->n_limits; i++) {
+        const struct msc_plan_limit *limit = &s->limits[i];
+        if (s->values[1 + i] > limit->max || s->values[1 + i] < limit->min) {
+            out->limits[out->n_limits] = i;
+            out->limit_signs[out->n_limits++] = s->values[1 + i] > limit->max ? 1.0 : -1.0;
+        }
+    }
+}
+
+static bool may_lower(const struct msc_plan_search *s, const struct broken *broken, size_t task,
+                      uint32_t choice) {
+    size_t entry = entry_of(s, task, choice), now = entry_of(s, task, s->moves.point[task]);
+    for (size_t i = 0; i < broken->n_items; i++) {
+        if (broken->item_signs[i] * s->deltas[entry * MSC_MAX_BOUNDS + broken->items[i]] < 0.0) {
+            return true;
+        }
+    }
+    for (size_t i = 0; i < broken->n_limits; i++) {
+        const double *field = s->fields[1 + broken->limits[i]];
+        if (broken->limit_signs[i] * (field[entry] - field[now]) < 0.0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 // The change of least price among those that lower the violation, or none.
 static struct change cheapest_of_all(const struct msc_plan_search *s, double violation) {
     const struct msc_space *space = s->moves.bounds->space;
     struct change best = {.violation = violation};
+    struct broken broken;
+    find_broken(s, &broken);
     for (size_t t = 0; t < space->n_tasks; t++) {
         for (uint32_t c = 0; c < space->tasks[t].n_choices; c++) {
             struct change change = {.n = 1, .tasks = {t}, .choices = {c}};
-            if (c == s->moves.point[t]) {
+            if (c == s->moves.point[t] || !may_lower(s, &broken, t, c)) {
                 continue;
             }
             rate_value(s, &change);
@@ -435,14 +480,43 @@ static uint32_t least_choice(const struct msc_plan_search *s, size_t task, doubl
     return best;
 }
 
+// What the choice `entry` of a task adds to the value of a limit.
+static double limit_delta(const struct msc_plan_search *s, size_t limit, size_t task,
+                          size_t entry) {
+    const double *field = s->fields[1 + limit];
+    return field[entry] - field[entry_of(s, task, s->moves.point[task])];
+}
+
+// Adds the loads of the upper limits to those of the bounds. An infinite limit adds nothing.
+static void add_limit_loads(struct msc_plan_search *s) {
+    const struct msc_space *space = s->moves.bounds->space;
+    for (size_t i = 0; s->relaxes_limits && i < s->n_limits; i++) {
+        double size = fabs(s->limits[i].max);
+        for (size_t t = 0; t < space->n_tasks; t++) {
+            for (uint32_t c = 0; c < space->tasks[t].n_choices; c++) {
+                size_t entry = entry_of(s, t, c);
+                s->loads[entry] += limit_delta(s, i, t, entry) / (size > 0.0 ? size : 1.0);
+            }
+        }
+    }
+}
+
 // Whether the bounds hold if each task takes the choice of least value plus price times load. Costs
-// are treated as additive.
+// and values of limits are treated as additive.
 static bool holds_at(const struct msc_plan_search *s, double price) {
-    double deltas[MSC_MAX_BOUNDS] = {0};
+    double deltas[MSC_MAX_BOUNDS] = {0}, of_limits[MSC_MAX_BOUNDS] = {0};
     for (size_t t = 0; t < s->moves.bounds->space->n_tasks; t++) {
         size_t entry = entry_of(s, t, least_choice(s, t, price));
+        for (size_t i = 0; s->relaxes_limits && i < s->n_limits; i++) {
+            of_limits[i] += limit_delta(s, i, t, entry);
+        }
         for (size_t i = 0; i < s->moves.bounds->n_items; i++) {
             deltas[i] += s->deltas[entry * MSC_MAX_BOUNDS + i];
+        }
+    }
+    for (size_t i = 0; i < s->n_limits; i++) {
+        if (s->relaxes_limits && s->values[1 + i] + of_limits[i] > s->limits[i].max) {
+            return false;
         }
     }
     return msc_exact_moves_violation(&s->moves, deltas) == 0.0;
@@ -452,6 +526,7 @@ void msc_plan_search_relax(struct msc_plan_search *s, uint32_t choices[]) {
     const struct msc_space *space = s->moves.bounds->space;
     double low = 0.0, high = 1e-9;
     start_at(s, choices);
+    add_limit_loads(s);
     if (holds_at(s, 0.0)) {
         high = 0.0;
     }

@@ -24,6 +24,7 @@ struct msc_plan_search {
     const double *weights;              // [n_entries], added to the model's terms; NULL: none
     // Stops a search early; its result must then be discarded. May be NULL.
     const struct msc_cancel *cancel;
+    bool relaxes_limits; // msc_plan_search_relax counts upper limits like bounds
     size_t n_limits;
     struct msc_plan_limit limits[MSC_MAX_BOUNDS];
     // [model], at the current point (`moves`). Model 0 is the model of the minimised value.

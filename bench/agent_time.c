@@ -3,12 +3,13 @@
 // bound, 0.4 of the way from the least to the greatest.
 //
 //     bench_agent_time [--agent NAME] [--trials 500] [--parallel 8] [--sizes 10x4,50x8] [--seed 1]
-//         [--features 1] [--json FILE]
+//         [--features 1] [--objectives 1] [--json FILE]
 //
 // For each size, tasks x choices, prints the mean processor time of a proposal (ask and tell), the
 // time of the slowest round of `parallel` proposals, and the best loss within the bound after 50,
 // 150 and all trials. The mean times are also the rows of FILE. The seed is that of the problem.
-// With --features 1, each choice has a feature: its own loss, wrong by random factors.
+// With --features 1, each choice has a feature: its own loss, wrong by random factors. With
+// --objectives 2, the size is an objective, too; with 3, also a time, which is measured like the loss.
 #include "agents/agent.h"
 #include "base/json.h"
 #include "bench/rows.h"
@@ -27,7 +28,7 @@ enum { MOST_CHOICES = 16, MOST_PARALLEL = 64 };
 
 struct settings {
     const char *agent, *sizes, *json;
-    int trials, parallel, seed, features;
+    int trials, parallel, seed, features, objectives;
 };
 
 // A made-up space, its goal, and the losses of its points.
@@ -36,8 +37,9 @@ struct problem {
     struct msc_space space;
     struct msc_goal goal;
     uint32_t n_choices;
-    double *alone; // [n_tasks, n_choices]
-    double *pairs; // [n_tasks, n_choices, n_choices], interaction with the next task
+    // Of the loss and of the time:
+    double *alone[2]; // [n_tasks, n_choices]
+    double *pairs[2]; // [n_tasks, n_choices, n_choices], interaction with the next task
 };
 
 // ---- The problem ------------------------------------------------------------------------------
@@ -46,23 +48,26 @@ static double uniform(struct msc_rng *rng, double low, double high) {
     return low + (high - low) * msc_rng_double(rng);
 }
 
-static enum msc_status make_losses(struct problem *p, size_t n_tasks, struct msc_rng *rng) {
+static enum msc_status make_losses(struct problem *p, int which, size_t n_tasks,
+                                   struct msc_rng *rng) {
     size_t n = p->n_choices;
-    p->alone = msc_arena_array(&p->arena, n_tasks * n, sizeof *p->alone);
-    p->pairs = msc_arena_array(&p->arena, n_tasks * n * n, sizeof *p->pairs);
-    MSC_TRY(MSC_ALLOCATED(p->alone && p->pairs));
+    double *alone = msc_arena_array(&p->arena, n_tasks * n, sizeof *alone);
+    double *pairs = msc_arena_array(&p->arena, n_tasks * n * n, sizeof *pairs);
+    MSC_TRY(MSC_ALLOCATED(alone && pairs));
+    p->alone[which] = alone;
+    p->pairs[which] = pairs;
     for (size_t t = 0; t < n_tasks; t++) {
         double loss = pow(10.0, uniform(rng, -1.0, 0.0));
         for (size_t c = n; c-- > 1;) {
-            p->alone[t * n + c] = loss;
+            alone[t * n + c] = loss;
             loss *= uniform(rng, 0.2, 0.5);
         }
     }
     for (size_t t = 0; t + 1 < n_tasks; t++) {
         for (size_t a = 0; a < n; a++) {
             for (size_t b = 0; b < n; b++) {
-                double scale = sqrt(p->alone[t * n + a] * p->alone[(t + 1) * n + b]);
-                p->pairs[(t * n + a) * n + b] = STRENGTH * scale * uniform(rng, -1.0, 1.0);
+                double scale = sqrt(alone[t * n + a] * alone[(t + 1) * n + b]);
+                pairs[(t * n + a) * n + b] = STRENGTH * scale * uniform(rng, -1.0, 1.0);
             }
         }
     }
@@ -88,7 +93,6 @@ static enum msc_status make_costs(struct problem *p, struct msc_cost *cost, stru
         terms[t] = (struct msc_cost_term){.scale = 1.0, .n_factors = 1, .factors = &factors[t]};
     }
     *cost = (struct msc_cost){.metric = "size", .n_terms = n_tasks, .terms = terms};
-    p->goal.n_objectives = 1;
     p->goal.n_bounds = 1;
     p->goal.bounds[0] = (struct msc_bound){
         .metric = 1, .min = -INFINITY, .max = least + BOUND_SHARE * (greatest - least)};
@@ -105,7 +109,7 @@ static enum msc_status make_features(struct problem *p, struct msc_task tasks[],
         MSC_TRY(MSC_ALLOCATED(features));
         for (uint32_t c = 0; c < p->n_choices; c++) {
             features[c] =
-                p->alone[t * p->n_choices + c] * wrong * pow(10.0, uniform(rng, -0.15, 0.15));
+                p->alone[0][t * p->n_choices + c] * wrong * pow(10.0, uniform(rng, -0.15, 0.15));
         }
         tasks[t].choice_features = features;
     }
@@ -120,8 +124,8 @@ static enum msc_status make_problem(struct problem *p, const struct settings *s,
                                                      "i", "j", "k", "l", "m", "n", "o", "p"};
     static const uint32_t order[MOST_CHOICES] = {0, 1, 2,  3,  4,  5,  6,  7,
                                                  8, 9, 10, 11, 12, 13, 14, 15};
-    static const struct msc_metric metrics[] = {{.name = "loss"},
-                                                {.name = "size", .is_exact = true}};
+    static const struct msc_metric metrics[] = {
+        {.name = "loss"}, {.name = "size", .is_exact = true}, {.name = "time"}};
     struct msc_task *tasks = msc_arena_array(&p->arena, n_tasks, sizeof *tasks);
     struct msc_cost *cost = msc_arena_array(&p->arena, 1, sizeof *cost);
     struct msc_rng rng;
@@ -135,25 +139,31 @@ static enum msc_status make_problem(struct problem *p, const struct settings *s,
     p->n_choices = n_choices;
     p->space = (struct msc_space){.n_tasks = n_tasks,
                                   .tasks = tasks,
-                                  .n_metrics = 2,
+                                  .n_metrics = s->objectives > 2 ? 3 : 2,
                                   .metrics = metrics,
                                   .n_costs = 1,
                                   .costs = cost};
     msc_rng_seed(&rng, (uint64_t)s->seed, 1);
-    MSC_TRY(make_losses(p, n_tasks, &rng));
+    MSC_TRY(make_losses(p, 0, n_tasks, &rng));
     MSC_TRY(make_costs(p, cost, &rng));
+    MSC_TRY(make_losses(p, 1, n_tasks, &rng));
+    p->goal.n_objectives = (size_t)s->objectives;
+    for (int i = 0; i < s->objectives; i++) {
+        p->goal.objectives[i].metric = i;
+    }
     if (s->features) {
         MSC_TRY(make_features(p, tasks, &rng));
     }
     return msc_space_check(&p->space);
 }
 
-static double loss_of(const struct problem *p, const uint32_t choices[]) {
+// The loss of a point, or its time.
+static double sum_of(const struct problem *p, int which, const uint32_t choices[]) {
     size_t n = p->n_choices, n_tasks = p->space.n_tasks;
     double sum = 0.0;
     for (size_t t = 0; t < n_tasks; t++) {
-        sum += p->alone[t * n + choices[t]];
-        sum += t + 1 < n_tasks ? p->pairs[(t * n + choices[t]) * n + choices[t + 1]] : 0.0;
+        sum += p->alone[which][t * n + choices[t]];
+        sum += t + 1 < n_tasks ? p->pairs[which][(t * n + choices[t]) * n + choices[t + 1]] : 0.0;
     }
     return sum;
 }
@@ -163,7 +173,10 @@ static double loss_of(const struct problem *p, const uint32_t choices[]) {
 static void evaluate(const struct problem *p, struct msc_trial *trial, int64_t id) {
     trial->id = id;
     msc_trial_begin(trial, &p->space);
-    trial->outcome.metrics[0] = loss_of(p, trial->proposal.choices);
+    trial->outcome.metrics[0] = sum_of(p, 0, trial->proposal.choices);
+    if (p->space.n_metrics > 2) {
+        trial->outcome.metrics[2] = sum_of(p, 1, trial->proposal.choices);
+    }
     msc_goal_judge(&p->goal, &p->space, &trial->outcome);
 }
 
@@ -245,8 +258,7 @@ static enum msc_status bench_size(const struct settings *s, size_t n_tasks, uint
     char model[64];
     enum msc_status status = MSC_OK;
     MSC_TRY_OUT(make_problem(&p, s, n_tasks, n_choices));
-    MSC_TRY_OUT(
-        msc_agent_create(&agent, msc_agent_find(s->agent), NULL, &p.space, &p.goal, 1));
+    MSC_TRY_OUT(msc_agent_create(&agent, msc_agent_find(s->agent), NULL, &p.space, &p.goal, 1));
     MSC_TRY_OUT(search(agent, &p, s, &result));
     snprintf(model, sizeof model, "%zux%u", n_tasks, n_choices);
     double mean = 1000.0 * result.all / s->trials;
@@ -276,8 +288,10 @@ static enum msc_status bench_all(const struct settings *s) {
         at += *at == ',';
         if (sscanf(at, "%zux%u", &n_tasks, &n_choices) != 2 || n_tasks == 0 || n_choices < 2 ||
             n_choices > MOST_CHOICES) {
-            status = MSC_FAIL(MSC_E_INVALID, "--sizes: \"%s\" is not a size such as 50x8, of 2 to "
-                                             "%d choices", at, MOST_CHOICES);
+            status = MSC_FAIL(MSC_E_INVALID,
+                              "--sizes: \"%s\" is not a size such as 50x8, of 2 to "
+                              "%d choices",
+                              at, MOST_CHOICES);
             break;
         }
         status = bench_size(s, n_tasks, n_choices, rows);
@@ -297,11 +311,12 @@ static bool read_settings(struct settings *s, int argc, char **argv) {
                             : strcmp(argv[i], "--sizes") == 0 ? &s->sizes
                             : strcmp(argv[i], "--json") == 0  ? &s->json
                                                               : NULL;
-        int *number = strcmp(argv[i], "--trials") == 0     ? &s->trials
-                      : strcmp(argv[i], "--parallel") == 0 ? &s->parallel
-                      : strcmp(argv[i], "--seed") == 0     ? &s->seed
-                      : strcmp(argv[i], "--features") == 0 ? &s->features
-                                                           : NULL;
+        int *number = strcmp(argv[i], "--trials") == 0       ? &s->trials
+                      : strcmp(argv[i], "--parallel") == 0   ? &s->parallel
+                      : strcmp(argv[i], "--seed") == 0       ? &s->seed
+                      : strcmp(argv[i], "--features") == 0   ? &s->features
+                      : strcmp(argv[i], "--objectives") == 0 ? &s->objectives
+                                                             : NULL;
         if (text) {
             *text = argv[i + 1];
         } else if (number) {
@@ -311,15 +326,22 @@ static bool read_settings(struct settings *s, int argc, char **argv) {
         }
     }
     return argc % 2 == 1 && s->trials > 0 && s->parallel > 0 && s->parallel <= MOST_PARALLEL &&
-           msc_agent_find(s->agent);
+           s->objectives >= 1 && s->objectives <= 3 && msc_agent_find(s->agent);
 }
 
 int main(int argc, char **argv) {
-    struct settings s = {
-        .agent = "auto", .sizes = USUAL_SIZES, .trials = 500, .parallel = 8, .seed = 1};
+    struct settings s = {.agent = "auto",
+                         .sizes = USUAL_SIZES,
+                         .trials = 500,
+                         .parallel = 8,
+                         .seed = 1,
+                         .objectives = 1};
     if (!read_settings(&s, argc, argv)) {
-        fprintf(stderr, "usage: bench_agent_time [--agent NAME] [--trials N] [--parallel 1 ... %d] "
-                        "[--sizes 10x4,50x8,...] [--seed N] [--features 1] [--json FILE]\n", MOST_PARALLEL);
+        fprintf(stderr,
+                "usage: bench_agent_time [--agent NAME] [--trials N] [--parallel 1 ... %d] "
+                "[--sizes 10x4,50x8,...] [--seed N] [--features 1] [--objectives 1 ... 3] [--json "
+                "FILE]\n",
+                MOST_PARALLEL);
         return 2;
     }
     enum msc_status status = bench_all(&s);

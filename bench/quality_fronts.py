@@ -11,12 +11,15 @@ the true front). 0 is the true front. The reference point is the 0.9 quantile of
 the reference point add nothing.
 
 The true fronts come from enumeration or, for sums and chains of integer costs, from dynamic
-programming over the cost.
+programming over the cost. Points that fail are not feasible.
 """
+import os
+
 import numpy
 
 import quality
 import quality_problems
+import quality_tables
 
 VERSION = 1  # version of the cached problems: increase it with any change below
 SAMPLES = 20000
@@ -275,8 +278,65 @@ def chain_24(seed):
     return integers(f"front_chain_{seed}", "chains 24 x 4: loss, size", alone, pairs, sizes, bits)
 
 
+def chain_80(seed):
+    problem = quality_problems.chain(2600 + seed, 80, 6, "without")
+    return integers(f"front_chain_80_{seed}", "chains 80 x 6: loss, size", problem.alone, problem.pairs,
+                    [row[-1] / 2 for row in problem.cost], range(7, 1, -1))
+
+
+class Listed:
+    """Loss and size of a problem of quality_tables.py, whose points are all listed."""
+    columns, bound = {"distill_loss": None, "size_bytes": None}, None
+
+    def __init__(self, name, group, listed):
+        self.name, self.group, self.listed = name, group, listed
+        listed.name = name
+        self.table = listed.table()
+
+    def values(self):
+        costs = sum(row[self.listed.points[:, t]] for t, row in enumerate(self.listed.cost))
+        values = numpy.stack([self.listed.values, costs], axis=1)
+        return values[numpy.isfinite(self.listed.values)]
+
+    def corner(self):
+        most = sum(numpy.max(row) for row in self.listed.cost)
+        return numpy.array([numpy.quantile(self.values()[:, 0], .9), 1.01 * most])
+
+    def true_front(self):
+        return front_of(self.values())
+
+
+def saturating(seed):
+    listed = quality_tables.saturating(2700 + seed, ("log", "exp")[seed % 2])
+    return Listed(f"front_saturating_{seed}", "saturating: loss, size", listed)
+
+
+def failing(seed):
+    """Eight tasks of four choices with pairs. In even seeds the dearest choice of one task fails, so that
+    the most expensive plan does; in odd seeds two choices fail, and three pairs of choices.
+    """
+    random = numpy.random.default_rng(9600 + seed)
+    shape = [4] * 8
+    points = numpy.stack(numpy.unravel_index(numpy.arange(4 ** 8), shape), axis=1)
+    alone = [numpy.array([0, .04, .2, 1]) * s for s in numpy.exp(random.normal(0, 1, 8))]
+    values = sum(row[points[:, t]] for t, row in enumerate(alone))
+    for t in range(7):
+        matrix = random.normal(0, .5, (4, 4)) * numpy.sqrt(numpy.outer(alone[t], alone[t + 1]))
+        values = values + matrix[points[:, t], points[:, t + 1]]
+    first, second, *tasks = random.permutation(8)
+    fails = points[:, first] == (0 if seed % 2 == 0 else 2)
+    if seed % 2:
+        fails |= points[:, second] == 1
+        for a, b in zip(tasks[::2], tasks[1::2]):
+            fails |= (points[:, a] == random.integers(1, 4)) & (points[:, b] == random.integers(1, 4))
+    cost = [size * numpy.array([8., 6, 4, 3]) for size in numpy.exp(random.normal(0, 1, 8))]
+    tasks = {f"task_{t}": ["8", "6", "4", "3"] for t in range(8)}
+    return Listed(f"front_failing_{seed}", "failing: loss, size",
+                  quality_tables.Listed("", "", tasks, numpy.where(fails, numpy.nan, values), cost))
+
+
 KINDS = (loss_and_size, trap_and_size, accuracy_and_size, loss_and_time, three_with_time,
-         three_with_operations, bounded, additive_30, chain_24)
+         three_with_operations, bounded, additive_30, chain_24, chain_80, saturating, failing)
 
 
 def make_all(seeds):
@@ -294,6 +354,9 @@ def describe(problem):
 
 
 def write(problem, folder):
+    if isinstance(problem, Listed):
+        os.makedirs(folder, exist_ok=True)
+        problem.listed.write_rows(os.path.join(folder, problem.name + ".csv"))
     return quality_problems.write_with(problem, folder, VERSION, problem.table,
                                        lambda: describe(problem))
 

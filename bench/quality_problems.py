@@ -22,6 +22,7 @@ CHAINS = ((80, 6), (200, 4))  # tasks, choices
 class Problem:
     def __init__(self, name, group, alone, pairs, cost, share, features=None):
         self.name, self.group = name, group
+        self.neighbours = None  # pairs of tasks that the table gives to agents
         # the name of a feature, and its values of each choice of each task; or None
         self.feature_name, self.features = features or (None, None)
         self.alone = [numpy.asarray(row, float) for row in alone]
@@ -52,6 +53,7 @@ class Problem:
             "schema": "mscgym.table.1",
             **({"choice_features": [self.feature_name]} if self.features else {}),
             "tasks": tasks,
+            **({"neighbours": self.neighbours} if self.neighbours else {}),
             "metrics": [{"name": "distill_loss", "alone": [row.tolist() for row in self.alone],
                          "pairs": [{"tasks": [i, j], "values": matrix.tolist()}
                                    for i, j, matrix in self.pairs]}],
@@ -152,6 +154,20 @@ def chain(seed, n_tasks, n_choices, word, share=0.4):
                    (name, features) if name else None)
 
 
+class ShuffledChain(Problem):
+    """A chain whose tasks are listed in random order, with or without its pairs as neighbours."""
+    def __init__(self, seed, n_tasks, n_choices, has_graph, share=0.4):
+        self.chain = of = chain(seed, n_tasks, n_choices, "without", share)
+        order = [int(t) for t in numpy.random.default_rng(8500 + seed).permutation(n_tasks)]
+        place = [order.index(t) for t in range(n_tasks)]  # of each task of the chain
+        pairs = [(place[i], place[j], matrix) for i, j, matrix in of.pairs]
+        words = ("graph", "shuffled, with the graph") if has_graph else ("shuffled", "shuffled")
+        super().__init__(f"chain_{n_tasks}_{n_choices}_{words[0]}_{seed}",
+                         f"chain {n_tasks} x {n_choices} {words[1]}", [of.alone[t] for t in order],
+                         pairs, [of.cost[t] for t in order], share)
+        self.neighbours = [[i, j] for i, j, _ in pairs] if has_graph else None
+
+
 def optimum_of_chain(problem):
     """The optimum of a chain whose costs are whole numbers, by dynamic programming over the last
     task's choice and the cost so far.
@@ -207,6 +223,8 @@ def optimum_of_sums(problem):
 def optimum(problem):
     if not problem.pairs:
         return optimum_of_sums(problem)
+    if isinstance(problem, ShuffledChain):
+        return optimum_of_chain(problem.chain)
     return optimum_of_chain(problem) if all(j == i + 1 for i, j, _ in problem.pairs) \
         else optimum_of_all(problem)
 
@@ -241,6 +259,8 @@ def make_all(seeds, shares=()):
         if seed - seeds[0] < 3:
             makers += [lambda n=n, c=c, f=f, **kw: chain(seed, n, c, f, **kw)
                        for n, c in CHAINS for f in CHAIN_FEATURES]
+            makers += [lambda n=n, c=c, g=g, **kw: ShuffledChain(seed, n, c, g, **kw)
+                       for n, c in CHAINS for g in (False, True)]
             makers += [lambda n=n, **kw: additive(seed, n, **kw) for n in ADDITIVE_TASKS]
         for make in makers:
             made.append(make())

@@ -124,8 +124,9 @@ static enum msc_status read_version(struct msc_process_env *out, const cJSON *an
 
 enum msc_status msc_process_read_space(struct msc_process_env *out, const struct cJSON *answer,
                                        struct msc_arena *arena) {
-    static const char *const keys[] = {"version", "features", "choice_features", "tasks",
-                                       "metrics", "costs",    "baselines",       "reference"};
+    static const char *const keys[] = {"version",    "features",  "choice_features",
+                                       "tasks",      "metrics",   "costs",
+                                       "neighbours", "baselines", "reference"};
     struct msc_space_json r = {.space = &out->space, .arena = arena};
     MSC_TRY(msc_json_check_keys(answer, keys, N_KEYS(keys), "top level"));
     MSC_TRY(read_version(out, answer));

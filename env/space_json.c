@@ -292,6 +292,35 @@ static enum msc_status read_task(const struct msc_space_json *r, struct msc_task
     return read_features(r, object, &task->features, where);
 }
 
+static enum msc_status read_neighbours(const struct msc_space_json *r, const cJSON *root) {
+    const cJSON *list = msc_json_get(root, "neighbours");
+    const cJSON *item;
+    if (!list) {
+        return MSC_OK;
+    }
+    MSC_TRY(msc_json_get_array(&list, root, "neighbours", TOP));
+    size_t n = 0;
+    uint32_t(*pairs)[2] =
+        msc_arena_array(r->arena, (size_t)cJSON_GetArraySize(list) + 1, sizeof *pairs);
+    MSC_TRY(MSC_ALLOCATED(pairs));
+    cJSON_ArrayForEach(item, list) {
+        char where[96];
+        snprintf(where, sizeof where, "neighbours[%zu]", n);
+        if (!cJSON_IsArray(item) || cJSON_GetArraySize(item) != 2) {
+            return MSC_FAIL(MSC_E_FORMAT, "%s: expected the indices of two tasks", where);
+        }
+        MSC_TRY(msc_space_json_read_task(r, &pairs[n][0], cJSON_GetArrayItem(item, 0), where));
+        MSC_TRY(msc_space_json_read_task(r, &pairs[n][1], cJSON_GetArrayItem(item, 1), where));
+        if (pairs[n][0] == pairs[n][1]) {
+            return MSC_FAIL(MSC_E_FORMAT, "%s: expected two different tasks", where);
+        }
+        n++;
+    }
+    r->space->n_neighbours = msc_space_sort_neighbours(pairs, n);
+    r->space->neighbours = (const uint32_t(*)[2])pairs;
+    return MSC_OK;
+}
+
 enum msc_status msc_space_json_read_tasks(struct msc_space_json *r, const cJSON *root) {
     struct msc_space *space = r->space;
     const cJSON *list, *item;
@@ -314,7 +343,7 @@ enum msc_status msc_space_json_read_tasks(struct msc_space_json *r, const cJSON 
     }
     space->n_tasks = n;
     space->tasks = r->tasks;
-    return MSC_OK;
+    return read_neighbours(r, root);
 }
 
 // The index in the space of metric `i` of the list: a metric named distill_loss becomes the first.

@@ -28,7 +28,7 @@ struct msc_space_json {
     struct msc_cost *costs;
 };
 
-// Reads "features" and "tasks".
+// Reads "features", "tasks" and "neighbours".
 enum msc_status msc_space_json_read_tasks(struct msc_space_json *r, const struct cJSON *root);
 // Reads "metrics" and "costs". `read` reads each item of "metrics" as metric `i` of the space; a
 // metric named distill_loss becomes the first.

@@ -127,8 +127,8 @@ static enum msc_status read_rows_path(struct json_reader *r, const cJSON *root) 
 }
 
 static enum msc_status read_root(struct json_reader *r, const cJSON *root) {
-    static const char *const keys[] = {"schema", "features", "choice_features", "tasks", "metrics",
-                                       "costs",  "rows"};
+    static const char *const keys[] = {"schema",  "features", "choice_features", "tasks",
+                                       "metrics", "costs",    "neighbours",      "rows"};
     const char *schema = NULL;
     if (!cJSON_IsObject(root)) {
         return MSC_FAIL(MSC_E_FORMAT, "expected an object with \"schema\": \"" SCHEMA "\"");

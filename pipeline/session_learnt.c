@@ -125,7 +125,8 @@ static enum msc_status learn_from_points(cJSON *learnt, struct msc_agent *agent,
 static enum msc_status learn_from_warm(cJSON **learnt, const struct msc_session *s,
                                        const struct msc_search_options *o) {
     const struct msc_space *space = msc_env_space(s->env);
-    const struct msc_agent_host host = {.folder = o->agent_folder, .cancel = o->cancel};
+    const struct msc_agent_host host = {
+        .folder = o->agent_folder, .cancel = o->cancel, .lessons = msc_warm_lessons(o->warm)};
     struct msc_arena arena = {0};
     struct msc_agent *agent = NULL;
     struct msc_warm warm;

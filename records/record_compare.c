@@ -87,7 +87,8 @@ static bool is_free_in_config(const struct comparison *c, const char *key) {
 // True if a member may differ between launches of one search. `stored` or `wanted` may be NULL.
 static bool is_free_key(const struct comparison *c, const char *key, const cJSON *stored,
                         const cJSON *wanted) {
-    static const char *const top[] = {"program", "numerics", "measured", "sameness", NULL};
+    static const char *const top[] = {"program",  "numerics", "measured",
+                                      "sameness", "features", NULL};
     if (strcmp(key, "budget") == 0 && (cJSON_IsObject(stored) || cJSON_IsObject(wanted))) {
         return true;
     }

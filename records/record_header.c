@@ -4,6 +4,7 @@
 #include "base/json.h"
 #include "base/str.h"
 #include "records/race.h"
+#include "records/record_internal.h"
 
 #include <math.h>
 #include <string.h>
@@ -132,6 +133,7 @@ static enum msc_status header_fill(cJSON *header, const struct msc_record_header
     MSC_TRY(add_bounds(header, from->goal, from->drops, from->space));
     MSC_TRY(header_add_copy(header, "hashes", from->hashes));
     MSC_TRY(add_space(header, from->space));
+    MSC_TRY(msc_record__add_features(header, from->space));
     const cJSON *member = NULL;
     cJSON_ArrayForEach(member, from->more) {
         if (msc_json_get(header, member->string)) {
@@ -173,7 +175,8 @@ static enum msc_status read_texts(const char *const **out, uint32_t *n, struct m
 }
 
 static enum msc_status header_read_tasks(struct msc_space *space, struct msc_arena *arena,
-                                         const cJSON *object, const char *where) {
+                                         const cJSON *header, const cJSON *object,
+                                         const char *where) {
     const cJSON *array = NULL;
     MSC_TRY(msc_json_get_array(&array, object, "tasks", where));
     space->n_tasks = (size_t)cJSON_GetArraySize(array);
@@ -192,7 +195,7 @@ static enum msc_status header_read_tasks(struct msc_space *space, struct msc_are
         task++;
     }
     space->tasks = tasks;
-    return MSC_OK;
+    return msc_record__read_features(space, tasks, arena, header, where);
 }
 
 static enum msc_status header_read_metrics(struct msc_space *space, struct msc_arena *arena,
@@ -270,7 +273,7 @@ enum msc_status msc_record_header_space(struct msc_space **out, struct msc_arena
     struct msc_space *space = msc_arena_alloc(arena, sizeof *space);
     MSC_TRY(MSC_ALLOCATED(space));
     MSC_TRY(msc_json_get_object(&object, header, "space", where));
-    MSC_TRY(header_read_tasks(space, arena, object, where));
+    MSC_TRY(header_read_tasks(space, arena, header, object, where));
     MSC_TRY(header_read_metrics(space, arena, object, where));
     MSC_TRY(header_read_baselines(space, arena, object, where));
     *out = space;

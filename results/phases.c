@@ -6,6 +6,7 @@
 #include "base/str.h"
 #include "base/table.h"
 #include "records/race.h"
+#include "search/warm.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -58,7 +59,9 @@ static enum msc_status open_replayed_agent(struct replay *r) {
     const struct msc_record *record = r->options->record;
     const cJSON *old = msc_json_get(msc_record_header(record), "agent");
     const cJSON *version = msc_json_get(old, "version");
-    const struct msc_agent_host host = {.folder = r->options->agent_folder};
+    const cJSON *warm = msc_json_get(msc_record_header(record), "warm");
+    const struct msc_agent_host host = {.folder = r->options->agent_folder,
+                                        .lessons = msc_warm_lessons(warm)};
     MSC_TRY(msc_agent_open(&r->agent, r->options->agent_config, r->options->space,
                            msc_record_goal(record), msc_record_seed(record), &host));
     unsigned own = msc_agent_definition(r->agent)->version;

@@ -87,7 +87,8 @@ out:
 
 static enum msc_status open_search_agent(struct msc_search *s) {
     const struct msc_search_options *o = s->options;
-    const struct msc_agent_host host = {.folder = o->agent_folder, .cancel = o->cancel};
+    const struct msc_agent_host host = {
+        .folder = o->agent_folder, .cancel = o->cancel, .lessons = msc_warm_lessons(find_warm(s))};
     enum msc_status status =
         msc_agent_open(&s->agent, o->agent_config, s->space, o->goal, o->seed, &host);
     return status == MSC_E_CANCELLED

@@ -37,17 +37,26 @@ static enum msc_status tell_source(const struct msc_warm_taking *w,
     struct msc_str text = {0};
     size_t n = source->n_told + source->n_tried;
     msc_str_printf(&text, "warm from %s: ", source->path);
-    if (n > 0) {
+    if (source->n_known == 0) {
+        msc_str_append(&text, "it has none of the tasks");
+    } else if (n > 0) {
         msc_str_printf(&text, "%zu %s %s", n, n == 1 ? "point is" : "points are",
                        source->n_told > 0 ? "observed with recorded values" : "tried first");
     } else {
         msc_str_append(&text, "no point is both new and within the bounds");
     }
-    if (source->why.length > 0) {
+    if (source->n_known > 0 && source->why.length > 0) {
         msc_str_printf(&text, ", without values: %s", msc_str_text(&source->why));
     }
-    name_unknown(&text, w, source);
-    msc_log(w->options->log, n > 0 ? MSC_LOG_INFO : MSC_LOG_WARNING, "%s", msc_str_text(&text));
+    if (source->n_known > 0) {
+        name_unknown(&text, w, source);
+    }
+    if (source->n_losses > 0) {
+        msc_str_printf(&text, "; %zu of its losses teach%s how losses depend on features",
+                       source->n_losses, source->n_losses == 1 ? "es" : "");
+    }
+    msc_log(w->options->log, n + source->n_losses > 0 ? MSC_LOG_INFO : MSC_LOG_WARNING, "%s",
+            msc_str_text(&text));
     enum msc_status status = msc_str_status(&text);
     msc_str_finish(&text);
     return status;
@@ -61,11 +70,12 @@ static enum msc_status take_file(struct msc_warm_taking *w, struct msc_warm_sour
     MSC_TRY(MSC_ALLOCATED(source->choices && source->is_known));
     MSC_TRY(msc_record_is_file(&is_record, source->path));
     MSC_TRY(is_record ? msc_warm__take_record(w, source) : msc_warm__take_strategy(w, source));
-    return source->n_known > 0 ? tell_source(w, source)
-                               : MSC_FAIL(MSC_E_INVALID,
-                                          "%s: it has none of the %zu tasks of this search, such "
-                                          "as %s; name a file of the same model",
-                                          source->path, n_tasks, w->space->tasks[0].name);
+    return source->n_known + source->n_losses > 0
+               ? tell_source(w, source)
+               : MSC_FAIL(MSC_E_INVALID,
+                          "%s: it has none of the %zu tasks of this search, such "
+                          "as %s; name a file of the same model",
+                          source->path, n_tasks, w->space->tasks[0].name);
 }
 
 static enum msc_status add_source(cJSON *list, const struct msc_warm_source *source) {
@@ -111,12 +121,20 @@ static enum msc_status add_list(cJSON *member, const char *key, struct msc_str *
     return msc_json_add(member, key, cJSON_CreateRaw(msc_str_text(list)));
 }
 
+static enum msc_status add_lessons(cJSON *member, const struct msc_warm_taking *w) {
+    int metric = w->options->goal->objectives[0].metric;
+    cJSON *lessons = NULL;
+    MSC_TRY(msc_feature_lessons_write(&lessons, &w->lessons, w->space->metrics[metric].name));
+    return msc_json_add(member, "coefficients", lessons);
+}
+
 static enum msc_status fill_member(cJSON *member, struct msc_warm_taking *w) {
     cJSON *sources = cJSON_CreateArray();
     MSC_TRY(msc_json_add(member, "from", sources));
     MSC_TRY(take_files(sources, w));
     MSC_TRY(add_list(member, "told", &w->told));
-    return add_list(member, "tried", &w->tried);
+    MSC_TRY(add_list(member, "tried", &w->tried));
+    return w->lessons.n_losses > 0 ? add_lessons(member, w) : MSC_OK;
 }
 
 enum msc_status msc_warm_collect(struct cJSON **out, const struct msc_warm_options *options) {
@@ -268,6 +286,10 @@ static enum msc_status read_warm_point(void *payload, const cJSON *item) {
         read_warm_metrics(metrics, msc_json_get(item, "metrics"), space);
     }
     return add_point(r, &(struct msc_warm_point){.choices = choices, .metrics = metrics});
+}
+
+const struct cJSON *msc_warm_lessons(const struct cJSON *warm) {
+    return warm ? msc_json_get(warm, "coefficients") : NULL;
 }
 
 enum msc_status msc_warm_read(struct msc_warm *out, struct msc_arena *arena,

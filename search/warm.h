@@ -15,6 +15,9 @@
 // If the file lacks a task, or names a choice of the task that does not exist here, the task gets
 // its most expensive choice. Such a point is only tried. Repeated points and baselines are skipped.
 //
+// From records whose points are not told, the losses of single choices teach how losses depend on
+// features of choices (agents/feature_lessons.h), even if no task has the same name.
+//
 // The header of the new record stores everything that was taken (docs/record.md), so resuming the
 // new search does not need the files.
 #ifndef MSC_SEARCH_WARM_H
@@ -66,6 +69,10 @@ struct msc_warm {
 enum msc_status msc_warm_read(struct msc_warm *out, struct msc_arena *arena,
                               const struct cJSON *warm, const struct msc_space *space,
                               const char *where);
+
+// What the member `warm` (may be NULL) teaches an agent about features (msc_agent_host.lessons);
+// NULL: nothing. Borrowed from `warm`.
+const struct cJSON *msc_warm_lessons(const struct cJSON *warm);
 
 MSC_PUBLIC_END
 

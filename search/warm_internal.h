@@ -2,6 +2,7 @@
 #ifndef MSC_SEARCH_WARM_INTERNAL_H
 #define MSC_SEARCH_WARM_INTERNAL_H
 
+#include "agents/feature_lessons.h"
 #include "base/alloc.h"
 #include "base/json.h"
 #include "base/str.h"
@@ -15,6 +16,7 @@ struct msc_warm_taking {
     struct msc_arena arena;
     struct msc_points points;   // baselines and points taken so far
     struct msc_str told, tried; // text of two lists in `warm`, without the closing brackets
+    struct msc_feature_lessons lessons;
 };
 
 // State of one file.
@@ -26,6 +28,7 @@ struct msc_warm_source {
     size_t n_known;     // tasks of this space that the file has
     uint32_t *choices;  // [n_tasks], the current point
     bool *is_known;     // [n_tasks]
+    size_t n_losses;    // losses of single choices from which coefficients of features are learnt
     struct msc_str why; // why the file's values are not comparable; empty if they are
 };
 

@@ -258,6 +258,46 @@ static enum msc_status take_trials(struct beside *b) {
     return MSC_OK;
 }
 
+// ---- Lessons ------------------------------------------------------------------------------------
+
+// The first objective, if it must be measured and has features of choices; else NULL.
+static const struct msc_metric *learnt_metric(const struct msc_warm_taking *w) {
+    const struct msc_objective *objective = &w->options->goal->objectives[0];
+    const struct msc_metric *metric = &w->space->metrics[objective->metric];
+    return metric->is_exact || w->space->n_choice_features == 0 ? NULL : metric;
+}
+
+static void study(struct msc_feature_study *s, const struct beside *b, int metric) {
+    for (size_t i = 0; i < msc_record_n_trials(b->record); i++) {
+        const struct msc_record_line line = msc_record_trial(b->record, i);
+        if (is_usable(&line)) {
+            msc_feature_study_tell(s, line.trial.proposal.choices,
+                                   line.trial.outcome.metrics[metric]);
+        }
+    }
+}
+
+// Learns how losses depend on features. Not from told points: the agent itself learns from these.
+static enum msc_status learn(struct beside *b) {
+    const struct msc_metric *metric = learnt_metric(b->w);
+    struct msc_feature_lessons *lessons = &b->w->lessons;
+    int theirs = metric ? msc_space_find_metric(b->theirs, metric->name) : -1;
+    if (theirs < 0 || b->source->n_told > 0 || b->theirs->n_choice_features == 0) {
+        return MSC_OK;
+    }
+    struct msc_feature_study s = {0};
+    size_t before = lessons->n_losses;
+    double sign = b->w->options->goal->objectives[0].is_maximised ? -1.0 : 1.0;
+    enum msc_status status = msc_feature_study_open(&s, b->theirs, metric->name, sign);
+    if (status == MSC_OK) {
+        study(&s, b, theirs);
+    }
+    enum msc_status closed =
+        msc_feature_study_close(&s, status == MSC_OK ? lessons : NULL, &b->w->arena);
+    b->source->n_losses = lessons->n_losses - before;
+    return status == MSC_OK ? closed : status;
+}
+
 enum msc_status msc_warm__hash_record(struct msc_hash *out, const char *path) {
     struct msc_record *record = NULL;
     MSC_TRY(msc_record_open(&record, path, MSC_RECORD_HEADER, NULL));
@@ -274,6 +314,9 @@ enum msc_status msc_warm__take_record(struct msc_warm_taking *w, struct msc_warm
     enum msc_status status = msc_record_identity(&source->hash, b.record);
     if (status == MSC_OK) {
         status = take_trials(&b);
+    }
+    if (status == MSC_OK) {
+        status = learn(&b);
     }
     msc_record_close(b.record);
     return status;

@@ -110,6 +110,15 @@ static void message_write_cost(struct msc_str *out, const struct msc_space *spac
     msc_str_append(out, "]}");
 }
 
+static void message_write_neighbours(struct msc_str *out, const struct msc_space *space) {
+    message_write_key(out, false, "neighbours");
+    for (size_t i = 0; i < space->n_neighbours; i++) {
+        msc_str_char(out, i > 0 ? ',' : '[');
+        msc_message_write_choices(out, space->neighbours[i], 2);
+    }
+    msc_str_char(out, ']');
+}
+
 void msc_message_write_space(struct msc_str *out, const struct msc_space *space) {
     msc_str_char(out, '{');
     message_write_key(out, true, "feature_names");
@@ -146,7 +155,11 @@ void msc_message_write_space(struct msc_str *out, const struct msc_space *space)
         msc_message_write_choices(out, space->baselines[i].choices, space->n_tasks);
         msc_str_char(out, '}');
     }
-    msc_str_append(out, "]}");
+    msc_str_char(out, ']');
+    if (space->n_neighbours > 0) {
+        message_write_neighbours(out, space);
+    }
+    msc_str_char(out, '}');
 }
 
 static void message_write_bound(struct msc_str *out, const struct msc_bound *bound) {

@@ -3,6 +3,7 @@
 #include "base/alloc.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 int msc_space_find_metric(const struct msc_space *space, const char *name) {
@@ -217,6 +218,32 @@ double msc_space_n_points(const struct msc_space *space) {
         }
     }
     return n;
+}
+
+static int compare_pairs(const void *a, const void *b) {
+    const uint32_t *x = a, *y = b;
+    size_t at = x[0] == y[0];
+    return (x[at] > y[at]) - (x[at] < y[at]);
+}
+
+size_t msc_space_sort_neighbours(uint32_t pairs[][2], size_t n) {
+    size_t n_kept = 0;
+    if (n == 0) {
+        return 0;
+    }
+    for (size_t i = 0; i < n; i++) {
+        uint32_t low = pairs[i][0] < pairs[i][1] ? pairs[i][0] : pairs[i][1];
+        pairs[i][1] += pairs[i][0] - low;
+        pairs[i][0] = low;
+    }
+    qsort(pairs, n, sizeof pairs[0], compare_pairs);
+    for (size_t i = 0; i < n; i++) {
+        bool is_new = n_kept == 0 || compare_pairs(pairs[i], pairs[n_kept - 1]) != 0;
+        if (is_new && pairs[i][0] != pairs[i][1]) {
+            memmove(pairs[n_kept++], pairs[i], sizeof pairs[0]);
+        }
+    }
+    return n_kept;
 }
 
 static struct msc_hash hash_double(struct msc_hash h, double value) {

@@ -82,6 +82,11 @@ struct msc_space {
     const struct msc_cost *costs;
     size_t n_baselines;
     const struct msc_baseline *baselines;
+    // Optional: pairs of tasks that are neighbours in the network, such as the weights of two layers
+    // of which one reads the other's output. In each pair the lower index comes first; pairs are in
+    // ascending order, each once.
+    size_t n_neighbours;
+    const uint32_t (*neighbours)[2]; // [n_neighbours]
 };
 
 // Index of a metric by name, or -1.
@@ -110,8 +115,11 @@ double msc_space_n_points(const struct msc_space *space);
 // MSC_E_INVALID with a message if a task has no choices, a name repeats, an order is not a
 // permutation, a cost refers to a task or metric that does not exist, or a number is not finite.
 enum msc_status msc_space_check(const struct msc_space *space);
-// Hash of the space. Equal hashes mean equal points and equal costs. Features of choices are
-// excluded, because they follow from data that is hashed elsewhere.
+// Sorts `pairs` [n] of tasks as msc_space.neighbours must be: swaps the tasks of a pair, and drops
+// repeated pairs and pairs of a task with itself. Returns the number of pairs that remain.
+size_t msc_space_sort_neighbours(uint32_t pairs[][2], size_t n);
+// Hash of the space. Equal hashes mean equal points and equal costs. Features of choices and
+// neighbours are excluded, because they follow from data that is hashed elsewhere.
 struct msc_hash msc_space_hash(const struct msc_space *space);
 
 MSC_PUBLIC_END

@@ -196,6 +196,23 @@ static enum msc_status check_baseline(const struct msc_space *space, size_t i) {
     return MSC_OK;
 }
 
+static enum msc_status check_neighbours(const struct msc_space *space, size_t i) {
+    const uint32_t *pair = space->neighbours[i], *before = i > 0 ? space->neighbours[i - 1] : NULL;
+    if (pair[0] >= pair[1] || pair[1] >= space->n_tasks) {
+        return MSC_FAIL(MSC_E_INVALID,
+                        "pair %zu of neighbours is tasks %u and %u, expected two of the %zu tasks, "
+                        "the lower index first",
+                        i, pair[0], pair[1], space->n_tasks);
+    }
+    if (before && (pair[0] < before[0] || (pair[0] == before[0] && pair[1] <= before[1]))) {
+        return MSC_FAIL(MSC_E_INVALID,
+                        "pair %zu of neighbours (tasks %u and %u): expected pairs in ascending "
+                        "order, each once",
+                        i, pair[0], pair[1]);
+    }
+    return MSC_OK;
+}
+
 static enum msc_status check_lists(const struct msc_space *space) {
     const struct {
         const char *what;
@@ -208,6 +225,7 @@ static enum msc_status check_lists(const struct msc_space *space) {
         {"metrics", space->n_metrics, space->metrics},
         {"costs", space->n_costs, space->costs},
         {"baselines", space->n_baselines, space->baselines},
+        {"pairs of neighbours", space->n_neighbours, space->neighbours},
     };
     for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
         if (lists[i].n > 0 && !lists[i].list) {
@@ -252,6 +270,9 @@ enum msc_status msc_space_check(const struct msc_space *space) {
     }
     for (size_t i = 0; i < space->n_baselines; i++) {
         MSC_TRY(check_baseline(space, i));
+    }
+    for (size_t i = 0; i < space->n_neighbours; i++) {
+        MSC_TRY(check_neighbours(space, i));
     }
     return MSC_OK;
 }

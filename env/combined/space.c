@@ -70,6 +70,20 @@ static enum msc_status name_task(struct msc_task *task, struct msc_arena *arena)
     return MSC_ALLOCATED(task->name);
 }
 
+// Tasks of bits follow those of channels.
+static enum msc_status join_neighbours(struct msc_combined *j, struct msc_arena *arena) {
+    const struct msc_space *bits = &j->bits.space.space;
+    uint32_t(*pairs)[2] = msc_arena_array(arena, bits->n_neighbours + 1, sizeof *pairs);
+    MSC_TRY(MSC_ALLOCATED(pairs));
+    for (size_t i = 0; i < bits->n_neighbours; i++) {
+        pairs[i][0] = bits->neighbours[i][0] + (uint32_t)j->n_channel_tasks;
+        pairs[i][1] = bits->neighbours[i][1] + (uint32_t)j->n_channel_tasks;
+    }
+    j->space.n_neighbours = bits->n_neighbours;
+    j->space.neighbours = (const uint32_t(*)[2])pairs;
+    return MSC_OK;
+}
+
 static enum msc_status join_tasks(struct msc_combined *j, struct msc_arena *arena) {
     const struct msc_space *parts[] = {&j->channels.space.space, &j->bits.space.space};
     size_t n = parts[0]->n_tasks + parts[1]->n_tasks, at = 0;
@@ -93,7 +107,7 @@ static enum msc_status join_tasks(struct msc_combined *j, struct msc_arena *aren
     j->space.feature_names = feature_names;
     j->space.n_choice_features = N_CHOICE_FEATURES;
     j->space.choice_feature_names = choice_feature_names;
-    return MSC_OK;
+    return join_neighbours(j, arena);
 }
 
 // ---- Baselines --------------------------------------------------------------------------------

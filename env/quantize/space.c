@@ -408,5 +408,6 @@ enum msc_status msc_quantize_space_build(struct msc_quantize_space *out,
     const struct msc_quantize_costing costing = {in, out};
     MSC_TRY(msc_metrics_build(&out->space, out->references, in->metrics, &costing, arena));
     MSC_TRY(msc_quantize_add_choice_features(out, b.tasks, in, arena));
+    MSC_TRY(msc_quantize_add_neighbours(out, in, arena));
     return space_add_quickest(&b);
 }

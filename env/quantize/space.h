@@ -55,6 +55,10 @@ enum msc_status msc_quantize_add_choice_features(struct msc_quantize_space *s,
                                                  struct msc_task tasks[],
                                                  const struct msc_quantize_inputs *in,
                                                  struct msc_arena *arena);
+// Adds the space's neighbours, from the model's graph (env/quantize/neighbours.c).
+enum msc_status msc_quantize_add_neighbours(struct msc_quantize_space *s,
+                                            const struct msc_quantize_inputs *in,
+                                            struct msc_arena *arena);
 // Sets the feature "distill_loss" of all choices, task by task; an infinite one counts
 // as worse than all others.
 void msc_quantize_set_alone(struct msc_quantize_space *s, const double losses[]);

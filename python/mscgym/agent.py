@@ -64,6 +64,12 @@ class Agent:
         """
         return None
 
+    def remarks(self) -> Iterable[str]:
+        """What the agent has learnt about the space, for people: one sentence each, without a full stop. It must not
+        change later proposals.
+        """
+        return ()
+
     # ---- For agents -------------------------------------------------------------------------------
 
     def is_feasible(self, choices: Sequence[int]) -> bool:
@@ -95,13 +101,15 @@ class Agent:
             self.seed, self.params = int(message["seed"]), message["params"]
             self.random = random.Random(self.seed)
             self.start()
-            return {}
+            return {"remarks": True} if type(self).remarks is not Agent.remarks else {}
         if method == "ask":
             return self._ask(message["max"])
         if method == "tell":
             trial = message["trial"]
             self.tell(trial["id"], tuple(trial["choices"]), Outcome.from_json(message["outcome"]))
             return {}
+        if method == "remarks":
+            return {"remarks": [str(remark) for remark in self.remarks()]}
         return {"error": f"there is no method {method}"}
 
     def _ask(self, n: int) -> dict[str, Any]:

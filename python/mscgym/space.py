@@ -71,6 +71,7 @@ class Space:
     feature_names: tuple[str, ...] = ()
     choice_feature_names: tuple[str, ...] = ()
     baselines: Mapping[str, tuple[int, ...]] = field(default_factory=dict)  # points, by label
+    neighbours: tuple[tuple[int, int], ...] = ()  # pairs of tasks that are neighbours in the network
 
     @property
     def n_choices(self) -> list[int]:
@@ -91,7 +92,8 @@ class Space:
                 for t in c["terms"])) for c in message["costs"]),
             feature_names=tuple(message["feature_names"]),
             choice_feature_names=tuple(message.get("choice_feature_names", ())),
-            baselines={b["label"]: tuple(b["choices"]) for b in message["baselines"]})
+            baselines={b["label"]: tuple(b["choices"]) for b in message["baselines"]},
+            neighbours=tuple((a, b) for a, b in message.get("neighbours", ())))
 
 
 @dataclass(frozen=True)

@@ -48,7 +48,7 @@ INIT = {
               "costs": [{"metric": "size", "constant": 3, "terms": [
                   {"scale": 2, "factors": [{"task": 0, "values": [8, 4]}, {"task": 1, "values": [8, 6, 4]}]},
                   {"scale": 1, "factors": [{"task": 1, "values": [80, 60, 40]}]}]}],
-              "baselines": [{"label": "8", "choices": [0, 0]}]},
+              "baselines": [{"label": "8", "choices": [0, 0]}], "neighbours": [[0, 1]]},
     "goal": {"objectives": ["loss"], "bounds": {"size": {"max": 100}, "loss": {"min": 0}}},
 }
 
@@ -58,6 +58,11 @@ class Drawn(mscgym.Agent):
     def propose(self, n):
         print("talk goes to standard error")
         return [p for p in (self.draw() for _ in range(n)) if self.is_feasible(p)] or [self.draw()]
+    told = 0
+    def tell(self, trial, choices, outcome):
+        self.told += 1
+    def remarks(self):
+        return [f"{self.told} trials were told", "nothing\\x07 else"]
 Drawn.run()
 """
 
@@ -128,6 +133,9 @@ class TestSpace(unittest.TestCase):
         self.assertEqual(self.space.choice_feature_names, ("bits", "weight_error"))
         self.assertEqual(self.space.tasks[0].choice_features, ((8, 0.25), (4, None)))
 
+    def test_neighbours(self):
+        self.assertEqual(self.space.neighbours, ((0, 1),))
+
     def test_violations_are_parts_of_the_limit(self):
         self.assertEqual(self.goal.exact_violation(self.space, [0, 0]), (211 - 100) / 100)
         self.assertEqual(self.goal.exact_violation(self.space, [1, 2]), 0)
@@ -162,6 +170,15 @@ class TestAgent(unittest.TestCase):
                                   "reason": "no"}})
         self.assertEqual(told, [(4, (0, 1), "failed", (None,), False)])
         self.assertIn("error", agent.answer({"method": "fly"}))
+        self.assertEqual(agent.answer({"method": "remarks"}), {"remarks": []})
+
+    def test_remarks(self):
+        class Talking(mscgym.Agent):
+            def remarks(self):
+                return ["one", "two"]
+
+        self.assertEqual(Talking().answer(INIT), {"remarks": True})
+        self.assertEqual(Talking().answer({"method": "remarks"}), {"remarks": ["one", "two"]})
 
 
 class TestEnvironment(unittest.TestCase):
@@ -213,6 +230,13 @@ class TestWithMscgym(unittest.TestCase):
         for what, name in ("agents", "agent.py"), ("envs", "environment.py"):
             said = json.loads(mscgym_says(what, "--check", f"{sys.executable} {name}", "--json", folder=self.folder))
             self.assertEqual([rule for rule in said if not rule["kept"]], [])
+
+    def test_remarks_of_a_program(self):
+        report = json.loads(mscgym_says("show", self.record, "--json"))
+        self.assertRegex(report["learnt"][0], r"^\d+ trials were told$")
+        self.assertEqual(report["learnt"][1:], ["nothing\\x07 else"])
+        replayed = json.loads(mscgym_says("show", self.record, "--phases", "--allow-plugins", "--json"))
+        self.assertEqual(replayed["learnt"], report["learnt"])
 
     def test_record_says_what_mscgym_says(self):
         record = mscgym.Record(self.record)

@@ -69,6 +69,8 @@ static const struct row shared[] = {
     AT(msc_space, costs),
     AT(msc_space, n_baselines),
     AT(msc_space, baselines),
+    AT(msc_space, n_neighbours),
+    AT(msc_space, neighbours),
     SIZE(msc_proposal),
     AT(msc_proposal, choices),
     AT(msc_proposal, parent),

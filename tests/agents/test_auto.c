@@ -237,7 +237,7 @@ enum { N_POINTS = sizeof points / sizeof points[0] };
 
 static void open_empty_model(struct msc_pair_model *m, struct plain_space *p) {
     plain_space_init(p);
-    assert_ok(msc_pair_model_init(m, &p->arena, &p->bounds));
+    assert_ok(msc_pair_model_init(m, &p->arena, &p->bounds, 1));
 }
 
 static void open_model(struct msc_pair_model *m, struct plain_space *p) {

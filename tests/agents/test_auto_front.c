@@ -30,7 +30,7 @@ struct front_space {
     struct msc_cost_factor factors[TASKS];
     double losses[TASKS][CHOICES], pairs[TASKS][CHOICES][CHOICES], sizes[TASKS][CHOICES];
     double times[TASKS][CHOICES];
-    bool has_failures;
+    bool has_failures, dearest_fails, saturates;
 };
 
 static void open_space(struct front_space *s, const int objectives[], size_t n_objectives) {
@@ -93,7 +93,10 @@ static void measure(const struct front_space *s, struct msc_trial *trial) {
     metrics[SIZE] = msc_cost_value(&s->cost, x);
     metrics[ACCURACY] = 1.0 - 0.05 * metrics[LOSS];
     trial->outcome.state = MSC_TRIAL_COMPLETE;
-    if (s->has_failures && x[0] == 2 && x[3] == 2) {
+    if (s->saturates) {
+        metrics[LOSS] = log1p(200.0 * metrics[LOSS]);
+    }
+    if ((s->has_failures && x[0] == 2 && x[3] == 2) || (s->dearest_fails && x[2] == 0)) {
         msc_outcome_fail(&trial->outcome, MSC_CAUSE_TRIAL, "cannot be measured");
     }
     msc_goal_judge(&s->goal, &s->space, &trial->outcome);
@@ -291,6 +294,30 @@ static void test_agents_auto_front__failures(void **state) {
     check_front(&s, 100, 0.01);
 }
 
+// The most expensive plan cannot be measured.
+static void test_agents_auto_front__dearest_fails(void **state) {
+    struct front_space s;
+    (void)state;
+    open_space(&s, (const int[]){LOSS, SIZE}, 2);
+    s.dearest_fails = true;
+    check_front(&s, 100, 0.02);
+    open_space(&s, (const int[]){SIZE, LOSS}, 2);
+    s.dearest_fails = true;
+    check_front(&s, 100, 0.02);
+}
+
+// Where losses saturate, the models are of transforms of the losses.
+static void test_agents_auto_front__saturating(void **state) {
+    struct front_space s;
+    (void)state;
+    open_space(&s, (const int[]){LOSS, SIZE}, 2);
+    s.saturates = true;
+    check_front(&s, 100, 0.01);
+    open_space(&s, (const int[]){TIME, LOSS}, 2);
+    s.saturates = true;
+    check_front(&s, 100, 0.02);
+}
+
 // Without a measured objective, or with too many bounds, the agent proposes only children.
 static void test_agents_auto_front__not_used(void **state) {
     struct front_space s;
@@ -471,6 +498,8 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_agents_auto_front__three_and_four),
         cmocka_unit_test(test_agents_auto_front__bounds),
         cmocka_unit_test(test_agents_auto_front__failures),
+        cmocka_unit_test(test_agents_auto_front__dearest_fails),
+        cmocka_unit_test(test_agents_auto_front__saturating),
         cmocka_unit_test(test_agents_auto_front__not_used),
         cmocka_unit_test(test_agents_auto_front__members),
         cmocka_unit_test(test_agents_auto_front__full),

@@ -324,6 +324,57 @@ static void test_agents_auto_near__chosen_link(void **state) {
     }
 }
 
+// Opens an agent on a space that gives the losses of single choices, and tells it random points.
+static void open_given(struct small_space *p, struct msc_agent **agent, loss_fn loss,
+                       double given[MOST_TASKS][4]) {
+    static const char *const names[] = {"distill_loss"};
+    uint32_t point[MOST_TASKS] = {0};
+    struct msc_rng rng;
+    open_agent(p, agent, 3);
+    msc_agent_destroy(*agent);
+    for (size_t t = 0; t < MOST_TASKS; t++) {
+        for (uint32_t c = 0; c < 4; c++) {
+            given[t][c] = loss(alone(t, c));
+        }
+        p->tasks[t].choice_features = given[t];
+    }
+    p->space.n_choice_features = 1;
+    p->space.choice_feature_names = names;
+    assert_ok(msc_agent_create(agent, msc_agent_find("auto"), NULL, &p->space, &p->goal, 3));
+    tell_point(*agent, &p->space, loss, false, point, 0);
+    msc_rng_seed(&rng, 1, 1);
+    for (int64_t id = 1; id <= 16; id++) {
+        for (size_t t = 0; t < MOST_TASKS; t++) {
+            point[t] = (uint32_t)msc_rng_below(&rng, 4);
+        }
+        tell_point(*agent, &p->space, loss, false, point, id);
+    }
+}
+
+// The evidence for a link counts the losses of single choices that the space gives. Without them,
+// random points of plain sums look saturated.
+static void test_agents_auto_near__link_of_given_losses(void **state) {
+    static const struct {
+        loss_fn loss;
+        enum msc_link_kind kind;
+    } cases[] = {
+        {plain, MSC_LINK_NONE}, {saturates_slowly, MSC_LINK_EXP}, {saturates, MSC_LINK_LOG}};
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        double given[MOST_TASKS][4];
+        struct small_space p;
+        struct msc_agent *agent;
+        open_given(&p, &agent, cases[i].loss, given);
+        run(agent, &p.space, cases[i].loss, false, 1, 0);
+        const struct msc_auto *a = msc_agent_state(agent);
+        assert_non_null(a->parts[0].prior.given);
+        assert_int_equal(a->parts[0].model.link.kind, cases[i].kind);
+        assert_true(says(agent, "the environment gives distill_loss of each single choice"));
+        msc_agent_destroy(agent);
+        msc_arena_finish(&p.arena);
+    }
+}
+
 // If all points with a task's dearest choices fail, the agent sees it within as many trials as
 // there are tasks, proposes other points and no probes, and says so.
 static void test_agents_auto_near__dearest_choices_fail(void **state) {
@@ -383,6 +434,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_agents_auto_near__plain_values),
         cmocka_unit_test(test_agents_auto_near__link),
         cmocka_unit_test(test_agents_auto_near__chosen_link),
+        cmocka_unit_test(test_agents_auto_near__link_of_given_losses),
         cmocka_unit_test(test_agents_auto_near__dearest_choices_fail),
         cmocka_unit_test(test_agents_auto_near__base_of_a_lost_worker),
     };

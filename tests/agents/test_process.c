@@ -225,6 +225,42 @@ static void test_agents_process__may_think_long(void **state) {
     msc_free(json);
 }
 
+static void assert_remark(struct fixture *f, const char *expected) {
+    cJSON *remarks = cJSON_CreateArray();
+    assert_ok(msc_agent_remarks(f->agent, remarks));
+    assert_int_equal(cJSON_GetArraySize(remarks), expected ? 1 : 0);
+    if (expected && !strstr(cJSON_GetArrayItem(remarks, 0)->valuestring, expected)) {
+        print_error("%s\n", cJSON_GetArrayItem(remarks, 0)->valuestring);
+        fail();
+    }
+    cJSON_Delete(remarks);
+}
+
+// Only a program that offers remarks is asked for them. What is wrong with them is a remark.
+static void test_agents_process__remarks(void **state) {
+    (void)state;
+    static const struct {
+        const char *script, *remark;
+    } cases[] = {
+        {"read a; echo {}; read b; exit 3", NULL},
+        {"read a; echo '{\"remarks\":true}'; read b; echo '{\"remarks\":[]}'; read c", NULL},
+        {"read a; echo '{\"remarks\":true}'; read b; echo '{\"remarks\":[\"a and b\"]}'; read c",
+         "a and b"},
+        {"read a; echo '{\"remarks\":true}'; read b; echo \"{\\\"remarks\\\":[$(echo $b | wc "
+         "-c)]}\"",
+         "remarks: answer: \"remarks\" is not a list of strings"},
+        {"read a; echo '{\"remarks\":true}'; read b; echo {}",
+         "\"remarks\" is missing, expected an array"},
+        {"read a; echo '{\"remarks\":true}'; read b; exit 3", "ended with exit status 3"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct fixture f;
+        assert_ok(open_script(&f, cases[i].script));
+        assert_remark(&f, cases[i].remark);
+        close_fixture(&f);
+    }
+}
+
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_agents_process__cannot_start),
@@ -237,6 +273,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_agents_process__runs_in_its_folder),
         cmocka_unit_test(test_agents_process__takes_its_children_along),
         cmocka_unit_test(test_agents_process__may_think_long),
+        cmocka_unit_test(test_agents_process__remarks),
     };
     msc_test_select(argc, argv);
     return cmocka_run_group_tests(tests, NULL, NULL);

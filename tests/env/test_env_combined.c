@@ -167,6 +167,9 @@ static void test_env_combined__features_of_choices(void **state) {
     open_bench(&b, config);
     const struct msc_space *space = msc_env_space(b.env);
     assert_int_equal(space->n_choice_features, 5);
+    assert_int_equal(space->n_neighbours, 11); // of the tasks of bits, which follow two of channels
+    assert_true(space->neighbours[0][0] == 2 && space->neighbours[0][1] == 3);
+    assert_true(space->neighbours[10][0] == 6 && space->neighbours[10][1] == 7);
     assert_string_equal(space->choice_feature_names[0], "bits");
     assert_string_equal(space->choice_feature_names[4], "density");
     const double *f = space->tasks[1].choice_features; // conv2: 3, 2 and 1 of 3 channels

@@ -123,7 +123,8 @@ static void test_env_process__reads_a_space(void **state) {
         "\"1/s\",\"maximised\":true,\"measured\":true},{\"name\":\"distill_loss\"}],\"costs\":[{"
         "\"name\":\"size\",\"constant\":1,\"alone\":[[4,8],[2,2]]}],\"baselines\":[{\"label\":"
         "\"the "
-        "plain\",\"choices\":[1,0]}],\"reference\":{\"distill_loss\":0,\"size\":20}}'; read -r b",
+        "plain\",\"choices\":[1,0]}],\"neighbours\":[[1,0],[0,1]],\"reference\":{\"distill_loss\":"
+        "0,\"size\":20}}'; read -r b",
         60));
     const struct msc_space *space = msc_env_space(f.env);
     assert_int_equal(space->n_tasks, 2);
@@ -138,6 +139,8 @@ static void test_env_process__reads_a_space(void **state) {
     assert_string_equal(space->metrics[0].name, "distill_loss");
     assert_true(space->metrics[1].is_maximised && space->metrics[1].is_measured);
     assert_true(space->metrics[2].is_exact);
+    assert_int_equal(space->n_neighbours, 1);
+    assert_true(space->neighbours[0][0] == 0 && space->neighbours[0][1] == 1);
     assert_int_equal(space->n_baselines, 1);
     assert_string_equal(space->baselines[0].label, "the plain");
     assert_int_equal(space->baselines[0].choices[0], 1);
@@ -188,6 +191,12 @@ static void test_env_process__refuses_spaces(void **state) {
          "baselines[0].choices: expected 2 choices"},
         {"{" TASKS "," METRICS ",\"reference\":{\"accuracy\":1}}",
          "reference: the space has no metric \"accuracy\""},
+        {"{" TASKS "," METRICS ",\"neighbours\":[[0,2]]}",
+         "neighbours[0]: expected the index of a task, 0 to 1"},
+        {"{" TASKS "," METRICS ",\"neighbours\":[[0,1],[0]]}",
+         "neighbours[1]: expected the indices of two tasks"},
+        {"{" TASKS "," METRICS ",\"neighbours\":[[1,1]]}",
+         "neighbours[0]: expected two different tasks"},
         {"{" TASKS "," METRICS ",\"version\":-1}", "version"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {

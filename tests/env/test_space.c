@@ -201,6 +201,31 @@ static void test_env_space__features_of_choices(void **state) {
     assert_true(msc_hash_equal(msc_space_hash(&space), msc_space_hash(&more)));
 }
 
+// Neighbours are not part of the hash either.
+static void test_env_space__neighbours(void **state) {
+    (void)state;
+    uint32_t pairs[][2] = {{2, 1}, {0, 3}, {1, 2}, {1, 1}, {3, 2}, {0, 3}, {1, 0}};
+    static const uint32_t expected[][2] = {{0, 1}, {0, 3}, {1, 2}, {2, 3}};
+    uint32_t one[][2] = {{0, 1}, {0, 1}};
+    struct msc_space more = space;
+    assert_int_equal(msc_space_sort_neighbours(pairs, 7), 4);
+    assert_memory_equal(pairs, expected, sizeof expected);
+    assert_int_equal(msc_space_sort_neighbours(NULL, 0), 0);
+    more.n_neighbours = 1;
+    expect_invalid(&more, "1 pairs of neighbours but no list");
+    more.neighbours = (const uint32_t(*)[2])one;
+    assert_ok(msc_space_check(&more));
+    assert_true(msc_hash_equal(msc_space_hash(&space), msc_space_hash(&more)));
+    more.n_neighbours = 2;
+    expect_invalid(&more,
+                   "pair 1 of neighbours (tasks 0 and 1): expected pairs in ascending order");
+    more.n_neighbours = 1;
+    one[0][1] = 2;
+    expect_invalid(&more, "pair 0 of neighbours is tasks 0 and 2, expected two of the 2 tasks");
+    one[0][0] = one[0][1] = 1;
+    expect_invalid(&more, "pair 0 of neighbours is tasks 1 and 1");
+}
+
 static void test_env_space__check_refuses_costs(void **state) {
     (void)state;
     static const double endless[] = {8, INFINITY, 2};
@@ -280,6 +305,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_env_space__hash_tells_spaces_apart),
         cmocka_unit_test(test_env_space__check_refuses_tasks),
         cmocka_unit_test(test_env_space__features_of_choices),
+        cmocka_unit_test(test_env_space__neighbours),
         cmocka_unit_test(test_env_space__check_refuses_costs),
         cmocka_unit_test(test_env_space__check_refuses_baselines),
         cmocka_unit_test(test_env_space__check_refuses_null),
