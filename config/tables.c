@@ -295,6 +295,10 @@ const struct msc_param msc_config__equalize_params[] = {
      .number = 4,
      .min = 2,
      .max = 8},
+    {.name = "multiply",
+     .help = "multiplies activations by constants where no other joint can rescale them",
+     .offset = offsetof(struct msc_config_equalize, multiply),
+     .type = MSC_PARAM_BOOL},
     {0},
 };
 

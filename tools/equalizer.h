@@ -38,6 +38,7 @@ struct msc_strategy;
 // The bits that the rescaled tensors shall suit, 2 to 8.
 struct msc_equalize_bits {
     int32_t weights, activations;
+    bool multiplies; // may multiplications be added to the graph?
 };
 
 // Makes a strategy that only replaces elements of weights (msc_strategy_replace). `ev` evaluates
