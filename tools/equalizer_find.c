@@ -1,6 +1,7 @@
 #include "tools/equalizer_internal.h"
 
 #include "graph/wide.h"
+#include "tools/strategy_internal.h"
 
 #include <string.h>
 
@@ -254,25 +255,29 @@ static bool is_linked(const struct msc_channel_link links[], size_t n, int32_t s
     return false;
 }
 
-// Sets the link of a tensor that is read only by convolutions and linear layers, without a maker.
-// False if something else reads it, or if one of the first n links rescales it.
+// Sets the link of all convolutions and linear layers that read a tensor, without a maker. False if
+// there are none, if the weight of one is not its own, or if one of the first n links rescales it.
 static bool find_multiplied(struct finder *f, const struct msc_joint *j,
                             const struct msc_channel_link links[], size_t n) {
     const int32_t *joints;
     int32_t tensor = j->outputs[0], n_joints = msc_graph_consumers(f->g, tensor, &joints);
     const struct msc_tensor *t = msc_graph_tensor(f->g, tensor);
     if (j->op == MSC_OP_INPUT || j->op == MSC_OP_CONSTANT || n_joints == 0 ||
-        t->dtype != MSC_DTYPE_F32 || t->n_dims < 2 || msc_graph_is_output(f->g, tensor)) {
+        t->dtype != MSC_DTYPE_F32 || t->n_dims < 2) {
         return false;
     }
-    int axis = is_conv(msc_graph_joint(f->g, joints[0])->op) ? 1 : t->n_dims - 1;
-    const struct place place = {tensor, axis, 1};
-    *f->link = (struct msc_channel_link){
-        .weight = MSC_NO_ID, .bias = MSC_NO_ID, .multiplied = tensor, .n_channels = t->dims[axis]};
-    for (int32_t i = 0; f->link->n_channels > 1 && i < n_joints; i++) {
+    *f->link =
+        (struct msc_channel_link){.weight = MSC_NO_ID, .bias = MSC_NO_ID, .multiplied = tensor};
+    for (int32_t i = 0; i < n_joints; i++) {
         const struct msc_joint *reader = msc_graph_joint(f->g, joints[i]);
-        if (!(is_conv(reader->op) || is_linear(reader->op)) || !add_reader(f, reader, &place) ||
-            is_linked(links, n, f->readers[i].slot)) {
+        const struct place place = {tensor, is_conv(reader->op) ? 1 : t->n_dims - 1, 1};
+        if (!msc_strategy__is_multiplied(reader, tensor)) {
+            continue;
+        }
+        f->link->n_channels = t->dims[place.axis];
+        if (f->link->n_channels < 2 || !add_reader(f, reader, &place) ||
+            is_linked(links, n, f->readers[f->link->n_readers - 1].slot) ||
+            f->readers[0].axis != place.axis) {
             return false;
         }
     }

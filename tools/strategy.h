@@ -74,8 +74,8 @@ enum msc_status msc_strategy_prune_group(struct msc_strategy *s,
 // them.
 enum msc_status msc_strategy_replace(struct msc_strategy *s, const char *tensor,
                                      const struct msc_array *elements);
-// Multiplies an activation, before any joint reads it, by factors that broadcast to its shape. Keeps
-// a reference to them. The activation must not be an output of the graph.
+// Multiplies an activation, before convolutions and linear layers read it, by factors that broadcast
+// to its shape. Keeps a reference to them.
 enum msc_status msc_strategy_multiply(struct msc_strategy *s, const char *tensor,
                                       const struct msc_array *factors);
 bool msc_strategy_prunes(const struct msc_strategy *s); // or replaces, or multiplies

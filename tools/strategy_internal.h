@@ -65,7 +65,9 @@ enum msc_status msc_strategy__merge_prunes(struct msc_strategy *s,
                                            const struct msc_strategy *later);
 struct msc_hash msc_strategy__hash_prunes(struct msc_hash h, const struct msc_strategy *s);
 
-// strategy_multiply.c. The graph with the strategy's multiplications; the caller owns *out.
+// strategy_multiply.c. Does the joint read the product if the strategy multiplies this tensor?
+bool msc_strategy__is_multiplied(const struct msc_joint *j, int32_t tensor);
+// The graph with the strategy's multiplications; the caller owns *out.
 // MSC_E_STATE: the graph lacks these activations, or they have other shapes.
 enum msc_status msc_strategy__multiply_graph(struct msc_graph **out, const struct msc_strategy *s,
                                              const struct msc_graph *g);

@@ -1,5 +1,5 @@
-// The multiplications of a strategy: constants that activations are multiplied by before any joint
-// reads them.
+// The multiplications of a strategy: constants that activations are multiplied by before
+// convolutions and linear layers read them.
 #include "base/str.h"
 #include "graph/wide.h"
 #include "tools/strategy_internal.h"
@@ -15,6 +15,11 @@ enum msc_status msc_strategy_multiply(struct msc_strategy *s, const char *tensor
     return MSC_OK;
 }
 
+bool msc_strategy__is_multiplied(const struct msc_joint *j, int32_t tensor) {
+    bool is_linear = j->op == MSC_OP_LINEAR || j->op == MSC_OP_LINEAR_BIAS;
+    return (msc_op_is_conv(j->op) || is_linear) && j->operands[0] == tensor;
+}
+
 // Adds a joint that multiplies the tensor; its name is that of the tensor's joint with a suffix.
 static enum msc_status add_product(int32_t *out, struct msc_graph *g, int32_t tensor,
                                    const struct msc_array *factors, const char *name) {
@@ -27,9 +32,12 @@ static enum msc_status add_product(int32_t *out, struct msc_graph *g, int32_t te
     enum msc_status status = MSC_OK;
     MSC_TRY_OUT(msc_str_status(&of_weight));
     MSC_TRY_OUT(msc_str_status(&of_constant));
-    MSC_TRY_OUT(msc_graph_add_weight(&weight.tensor, g, msc_str_text(&of_weight), NULL, NULL, factors));
-    const struct msc_joint_spec constant = {
-        .op = MSC_OP_CONSTANT, .name = msc_str_text(&of_constant), .n_weights = 1, .weights = &weight};
+    MSC_TRY_OUT(
+        msc_graph_add_weight(&weight.tensor, g, msc_str_text(&of_weight), NULL, NULL, factors));
+    const struct msc_joint_spec constant = {.op = MSC_OP_CONSTANT,
+                                            .name = msc_str_text(&of_constant),
+                                            .n_weights = 1,
+                                            .weights = &weight};
     MSC_TRY_OUT(msc_graph_add_joint(&joint, g, &constant));
     inputs[1] = msc_joint_output(msc_graph_joint(g, joint), 0);
     const struct msc_joint_spec product = {
@@ -47,7 +55,7 @@ static enum msc_status multiply_tensor(struct msc_graph *to, const struct msc_gr
                                        const struct msc_strategy_weight *m) {
     int32_t tensor = msc_graph_find_tensor(g, m->tensor), product;
     if (tensor == MSC_NO_ID || msc_graph_tensor(g, tensor)->data ||
-        msc_graph_is_output(g, tensor) || msc_graph_tensor(g, tensor)->dtype != MSC_DTYPE_F32) {
+        msc_graph_tensor(g, tensor)->dtype != MSC_DTYPE_F32) {
         return MSC_FAIL(MSC_E_STATE,
                         "the strategy multiplies activation %s, which the model does not have",
                         m->tensor);
@@ -60,7 +68,13 @@ static enum msc_status multiply_tensor(struct msc_graph *to, const struct msc_gr
     enum msc_status status = msc_str_status(&name);
     MSC_TRY_OUT(status);
     MSC_TRY_OUT(add_product(&product, to, tensor, m->elements, msc_str_text(&name)));
-    status = msc_graph_replace_tensor(to, tensor, product);
+    const int32_t *joints;
+    int32_t n = msc_graph_consumers(g, tensor, &joints);
+    for (int32_t i = 0; i < n; i++) {
+        if (msc_strategy__is_multiplied(msc_graph_joint(g, joints[i]), tensor)) {
+            MSC_TRY_OUT(msc_graph_replace_operand(to, joints[i], 0, product));
+        }
+    }
 out:
     msc_str_finish(&name);
     return status;

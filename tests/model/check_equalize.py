@@ -80,10 +80,12 @@ def norm_network(folder, rng):
 
 def swish_network(folder, rng):
     """conv a -> hard swish -> depthwise conv b -> hard swish -> convs c and d, which add up -> hard swish, read by
-    conv e and by a sum."""
+    conv e, which is added to it.
+    """
     spread = 4.0 ** np.arange(-2, 2)
     weights = {"a": rng.normal(size=(4, 2, 3, 3)) * spread[:, None, None, None], "b": rng.normal(size=(4, 1, 3, 3)),
-               "c": rng.normal(size=(4, 4, 1, 1)), "d": rng.normal(size=(4, 4, 3, 3)),
+               "c": rng.normal(size=(4, 4, 1, 1)) * spread[:, None, None, None],
+               "d": rng.normal(size=(4, 4, 3, 3)) * spread[:, None, None, None],
                "e": rng.normal(size=(4, 4, 1, 1))}
     nodes = [helper.make_node("Conv", ["x", "a"], ["1"]), helper.make_node("HardSwish", ["1"], ["2"]),
              helper.make_node("Conv", ["2", "b"], ["3"], group=4), helper.make_node("HardSwish", ["3"], ["4"]),
@@ -231,20 +233,21 @@ def check_multiplied(mscgym, folder, rng, bits):
     x = x.astype(np.float32)
     new = equalized(mscgym, folder, path, x, bits, multiply=True)
     names = {tensor: array for tensor, array in listed(folder, "multiply").items()}
-    check(len(names) == 2, f"of the three activations, one is read by a sum: {list(names)}")
-    (b, d), wanted = names.values(), []
-    check(b.shape == d.shape == (4, 1, 1), f"shapes {b.shape} and {d.shape}")
+    check(len(names) == 3, f"three activations are multiplied, not {list(names)}")
+    made, wanted = list(names.values()), []
+    check(all(a.shape == (4, 1, 1) for a in made), f"shapes {[a.shape for a in made]}")
     depthwise = [(row.reshape(1, -1), np.array([i])) for i, row in enumerate(w["b"])]
     full = [(w["c"].reshape(4, -1), np.arange(4)), (w["d"].reshape(4, -1), np.arange(4))]
-    for y, readers in zip(outputs(path, x, ["2", "4"]), (depthwise, full)):
+    last = [(w["e"].reshape(4, -1), np.arange(4))]
+    for y, readers in zip(outputs(path, x, ["2", "4", "8"]), (depthwise, full, last)):
         y = by_channel(y).astype(np.float64)
         ranges = np.maximum(np.abs(tail(y, 0.001, "lower")), np.abs(tail(y, 0.999, "higher")))
         wanted.append(factors(ranges, y, readers, bits, True))
-    for found, expected in zip((b, d), wanted):
+    for found, expected in zip(made, wanted):
         check(is_near(1 / found.ravel(), expected), f"factors {1 / found.ravel()}, expected {expected}")
-    check(np.allclose(new["b"] * b[:, None], w["b"], rtol=1e-5), "the depthwise weight")
-    for name in ("c", "d"):
-        check(np.allclose(new[name] * d, w[name], rtol=1e-5), f"the weight {name}")
+    check(np.allclose(new["b"] * made[0][:, None], w["b"], rtol=1e-5), "the depthwise weight")
+    for name, a in (("c", made[1]), ("d", made[1]), ("e", made[2])):
+        check(np.allclose(new[name] * a, w[name], rtol=1e-5), f"the weight {name}")
     # A search that may not multiply finds nothing; a strategy that multiplies what is not there is refused.
     text = run(mscgym, "search", config(folder, path, x, {"equalize": True}), "--restart")
     check("equalize finds 0 activations" in text, text)
