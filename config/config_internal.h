@@ -53,6 +53,7 @@ struct msc_config_rerank {
 
 struct msc_config_equalize {
     int64_t weights, activations;
+    bool multiply;
 };
 
 struct msc_config_distill {

@@ -50,7 +50,8 @@ const struct msc_param msc_config__top_params[] = {
      .type = MSC_PARAM_TEXT,
      .text = "auto"},
     {.name = "model",
-     .help = "network: an ONNX file, a decoder in GGUF, or MSCGraph (.msc or .json) with its .safetensors file",
+     .help = "network: an ONNX file, a decoder in GGUF, or MSCGraph (.msc or .json) with its "
+             ".safetensors file",
      .offset = TOP(model),
      .type = MSC_PARAM_TEXT},
     {.name = "bind",
@@ -139,7 +140,8 @@ const struct msc_param msc_config__section_params[] = {
      .offset = SECTION(strategy_file),
      .type = MSC_PARAM_TEXT},
     {.name = "target",
-     .help = "runtime that the model is for: onnxruntime, onnxruntime_avx2, onnxruntime_nbits, openvino, tensorrt, "
+     .help = "runtime that the model is for: onnxruntime, onnxruntime_avx2, onnxruntime_nbits, "
+             "openvino, tensorrt, "
              "tflite or generic",
      .offset = SECTION(target),
      .type = MSC_PARAM_TEXT,
@@ -253,7 +255,7 @@ const struct msc_param msc_config__gym_params[] = {
      .type = MSC_PARAM_TEXT},
     {.name = "equalize",
      .help = "rescales channels before the search so that one scale per activation suits them: "
-             "true, or {weights, activations}",
+             "true, or {weights, activations, multiply}",
      .offset = GYM(equalize),
      .type = MSC_PARAM_JSON},
     {.name = "folder",
@@ -295,6 +297,10 @@ const struct msc_param msc_config__equalize_params[] = {
      .number = 4,
      .min = 2,
      .max = 8},
+    {.name = "multiply",
+     .help = "multiplies activations by constants where no other joint can rescale them",
+     .offset = offsetof(struct msc_config_equalize, multiply),
+     .type = MSC_PARAM_BOOL},
     {0},
 };
 

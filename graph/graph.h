@@ -159,6 +159,9 @@ enum msc_status msc_graph_set_alias(struct msc_graph *g, int32_t tensor, const c
 // outputs and in all consumers of `from`, except the joint that produces `to`. If `from` is a graph
 // output, `to` takes over the alias of `from`. Types and known dimensions must agree.
 enum msc_status msc_graph_replace_tensor(struct msc_graph *g, int32_t from, int32_t to);
+// Replaces one operand of a joint by `to`. Types and known dimensions must agree.
+enum msc_status msc_graph_replace_operand(struct msc_graph *g, int32_t joint, int32_t operand,
+                                          int32_t to);
 // When the graph is finalized, no joint may still read an output of the removed joint.
 enum msc_status msc_graph_remove_joint(struct msc_graph *g, int32_t joint);
 // Sets a weight's elements. A wide graph (graph/wide.h) holds a second graph, in the model's own

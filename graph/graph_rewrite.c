@@ -73,6 +73,17 @@ enum msc_status msc_graph_replace_tensor(struct msc_graph *g, int32_t from, int3
     return target->producer == MSC_NO_ID ? MSC_OK : replace_output(g, from, to);
 }
 
+enum msc_status msc_graph_replace_operand(struct msc_graph *g, int32_t joint, int32_t operand,
+                                          int32_t to) {
+    struct msc_graph_joint *j = g->joints[joint];
+    const struct msc_graph_tensor *from = g->tensors[j->operands[operand]];
+    MSC_TRY(check_replacement(&from->tensor, &g->tensors[to]->tensor));
+    j->operands[operand] = to;
+    msc_graph__refresh_joint(g, j);
+    g->is_final = false;
+    return MSC_OK;
+}
+
 enum msc_status msc_graph_remove_joint(struct msc_graph *g, int32_t joint) {
     assert(joint >= 0 && joint < g->n_joints);
     struct msc_graph_joint *j = g->joints[joint];

@@ -29,8 +29,9 @@ struct measured {
     uint32_t *held_counts;
     uint64_t *held_zeros;
     double *ranges, *shifts, *squares,
-        *used;       // r, m, the mean of (y - m)^2, the share without zeros
-    double *factors; // a
+        *used;               // r, m, the mean of (y - m)^2, the share without zeros
+    double *factors;         // a
+    struct msc_array *scale; // 1 / a, if the activation is multiplied by it
 };
 
 struct equalizing {
@@ -306,10 +307,30 @@ static enum msc_status change(float **out, struct equalizing *e, int32_t tensor)
     return MSC_OK;
 }
 
+// Makes what the activation is multiplied by; it broadcasts along the axes after the channels'.
+static enum msc_status make_scale(const struct equalizing *e, const struct msc_channel_link *link,
+                                  struct measured *m) {
+    int n_dims = msc_graph_tensor(e->g, link->multiplied)->n_dims - link->readers[0].axis;
+    int64_t dims[MSC_MAX_DIMS] = {link->n_channels};
+    for (int i = 1; i < n_dims; i++) {
+        dims[i] = 1;
+    }
+    MSC_TRY(msc_array_create(&m->scale, MSC_DTYPE_F32, n_dims, dims));
+    float *scale = msc_array_data(m->scale);
+    for (int64_t c = 0; c < link->n_channels; c++) {
+        scale[c] = (float)(1 / m->factors[c]);
+        m->factors[c] = 1 / (double)scale[c]; // so that rounding does not change the product
+    }
+    return MSC_OK;
+}
+
 static enum msc_status divide_maker(struct equalizing *e, const struct msc_channel_link *link,
-                                    const struct measured *m) {
+                                    struct measured *m) {
     float *w, *b;
     int64_t n = link->n_channels, n_all = n * link->n_per_channel;
+    if (link->weight == MSC_NO_ID) {
+        return make_scale(e, link, m);
+    }
     MSC_TRY(change(&w, e, link->weight));
     for (int64_t i = 0; i < n_all; i++) {
         int64_t c = link->is_input_first ? i % n : i / link->n_per_channel;
@@ -364,6 +385,13 @@ static enum msc_status rescale(size_t *n_done, struct equalizing *e) {
 static enum msc_status make_strategy(struct msc_strategy **out, const struct equalizing *e) {
     MSC_TRY(msc_strategy_create(out, NULL));
     enum msc_status status = MSC_OK;
+    for (size_t i = 0; status == MSC_OK && i < e->n; i++) {
+        const struct msc_array *scale = e->measured[i].scale;
+        if (scale) {
+            const char *name = msc_graph_tensor(e->g, e->links[i].multiplied)->name;
+            status = msc_strategy_multiply(*out, name, scale);
+        }
+    }
     for (int32_t i = 0; status == MSC_OK && i < msc_graph_n_tensors(e->g); i++) {
         if (e->changed[i]) {
             status = msc_strategy_replace(*out, msc_graph_tensor(e->g, i)->name, e->changed[i]);
@@ -381,7 +409,7 @@ static enum msc_status make_strategy(struct msc_strategy **out, const struct equ
 static enum msc_status equalizing_init(struct equalizing *e, const struct msc_sites *sites,
                                        struct msc_arena *arena) {
     size_t n_slots = (size_t)sites->n_slots, n_tensors = (size_t)msc_graph_n_tensors(e->g);
-    MSC_TRY(msc_equalizer__find(&e->links, &e->n, e->g, sites, arena));
+    MSC_TRY(msc_equalizer__find(&e->links, &e->n, e->g, sites, e->bits->multiplies, arena));
     e->measured = msc_arena_array(arena, e->n + 1, sizeof(e->measured[0]));
     e->link_of_slot = msc_arena_array(arena, n_slots + 1, sizeof(e->link_of_slot[0]));
     e->changed = msc_arena_array(arena, n_tensors + 1, sizeof(e->changed[0]));
@@ -427,6 +455,9 @@ enum msc_status msc_equalize(struct msc_strategy **out, size_t *n_equalized,
 out:
     for (int32_t i = 0; e.changed && i < msc_graph_n_tensors(g); i++) {
         msc_array_release(e.changed[i]);
+    }
+    for (size_t i = 0; e.measured && i < e.n; i++) {
+        msc_array_release(e.measured[i].scale);
     }
     pthread_mutex_destroy(&e.lock);
     msc_arena_finish(&arena);

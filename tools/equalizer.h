@@ -13,6 +13,10 @@
 // "Data-Free Quantization Through Weight Equalization and Bias Correction", arXiv 1906.04721. After
 // layer normalisations: Z. Li et al., "RepQ-ViT", arXiv 2212.08254.)
 //
+// Other activations that convolutions and linear layers read, such as those after Gelu or a residual
+// connection, have no maker. If the bits allow multiplications, these layers then read the product
+// of the activation and 1 / a[c], which a new joint computes (msc_strategy_multiply); m is 0.
+//
 // Let r[c] be half the width of the range of channel c, without the outermost 0.1 % of its values
 // other than zero at each end. With m = 0 it is the greatest magnitude instead. Then a[c] = (r[c] / g)^strength, where
 // g is the geometric mean of r: with strength 1 all channels get the same range. Channels with
@@ -38,9 +42,10 @@ struct msc_strategy;
 // The bits that the rescaled tensors shall suit, 2 to 8.
 struct msc_equalize_bits {
     int32_t weights, activations;
+    bool multiplies; // may multiplications be added to the graph?
 };
 
-// Makes a strategy that only replaces elements of weights (msc_strategy_replace). `ev` evaluates
+// Makes a strategy that only replaces elements of weights (msc_strategy_replace) and multiplies. `ev` evaluates
 // `g`; its samples give the ranges. *n_equalized is the number of activations
 // whose channels are rescaled; if it is 0, *out is NULL. Else *out is owned by the caller. The
 // result depends neither on threads nor on memory. MSC_E_NOMEM, MSC_E_CANCELLED.

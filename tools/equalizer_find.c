@@ -1,5 +1,8 @@
 #include "tools/equalizer_internal.h"
 
+#include "graph/wide.h"
+#include "tools/strategy_internal.h"
+
 #include <string.h>
 
 // A tensor on the way from the maker to its readers.
@@ -238,12 +241,56 @@ static enum msc_status keep_link(struct finder *f) {
     return MSC_OK;
 }
 
+// ---- Multiplications --------------------------------------------------------------------------
+
+// Does a link rescale what this slot reads?
+static bool is_linked(const struct msc_channel_link links[], size_t n, int32_t slot) {
+    for (size_t i = 0; i < n; i++) {
+        for (int32_t k = 0; k < links[i].n_readers; k++) {
+            if (links[i].readers[k].slot == slot) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+// Sets the link of all convolutions and linear layers that read a tensor, without a maker. False if
+// there are none, if the weight of one is not its own, or if one of the first n links rescales it.
+static bool find_multiplied(struct finder *f, const struct msc_joint *j,
+                            const struct msc_channel_link links[], size_t n) {
+    const int32_t *joints;
+    int32_t tensor = j->outputs[0], n_joints = msc_graph_consumers(f->g, tensor, &joints);
+    const struct msc_tensor *t = msc_graph_tensor(f->g, tensor);
+    if (j->op == MSC_OP_INPUT || j->op == MSC_OP_CONSTANT || n_joints == 0 ||
+        t->dtype != MSC_DTYPE_F32 || t->n_dims < 2) {
+        return false;
+    }
+    *f->link =
+        (struct msc_channel_link){.weight = MSC_NO_ID, .bias = MSC_NO_ID, .multiplied = tensor};
+    for (int32_t i = 0; i < n_joints; i++) {
+        const struct msc_joint *reader = msc_graph_joint(f->g, joints[i]);
+        const struct place place = {tensor, is_conv(reader->op) ? 1 : t->n_dims - 1, 1};
+        if (!msc_strategy__is_multiplied(reader, tensor)) {
+            continue;
+        }
+        f->link->n_channels = t->dims[place.axis];
+        if (f->link->n_channels < 2 || !add_reader(f, reader, &place) ||
+            is_linked(links, n, f->readers[f->link->n_readers - 1].slot) ||
+            f->readers[0].axis != place.axis) {
+            return false;
+        }
+    }
+    f->is_direct = false; // takes no shift
+    return f->link->n_readers > 0;
+}
+
 enum msc_status msc_equalizer__find(struct msc_channel_link **links, size_t *n,
                                     const struct msc_graph *g, const struct msc_sites *sites,
-                                    struct msc_arena *arena) {
+                                    bool multiplies, struct msc_arena *arena) {
     size_t n_joints = (size_t)msc_graph_n_joints(g);
     struct finder f = {.g = g, .sites = sites, .arena = arena};
-    *links = msc_arena_array(arena, n_joints + 1, sizeof((*links)[0]));
+    *links = msc_arena_array(arena, 2 * n_joints + 1, sizeof((*links)[0]));
     f.readers = msc_arena_array(arena, n_joints + 1, sizeof(f.readers[0]));
     f.places = msc_arena_array(arena, n_joints + 1, sizeof(f.places[0]));
     MSC_TRY(MSC_ALLOCATED(*links && f.readers && f.places));
@@ -252,6 +299,14 @@ enum msc_status msc_equalizer__find(struct msc_channel_link **links, size_t *n,
         const struct msc_joint *j = msc_graph_joint(g, (int32_t)i);
         f.link = &(*links)[*n];
         if (make_link(&f, j) && find_readers(&f)) {
+            MSC_TRY(keep_link(&f));
+            (*n)++;
+        }
+    }
+    size_t n_made = *n;
+    for (size_t i = 0; multiplies && msc_graph_own(g) == g && i < n_joints; i++) {
+        f.link = &(*links)[*n];
+        if (find_multiplied(&f, msc_graph_joint(g, (int32_t)i), *links, n_made)) {
             MSC_TRY(keep_link(&f));
             (*n)++;
         }

@@ -23,6 +23,7 @@ struct msc_channel_reader {
 struct msc_channel_link {
     int64_t n_channels;
     int32_t weight, bias;  // of the maker, tensor ids; MSC_NO_ID: no bias
+    int32_t multiplied;    // if `weight` is MSC_NO_ID: the tensor to multiply before it is read
     int64_t n_per_channel; // elements of `weight` for one channel
     bool is_input_first;   // the weight is [columns, channels]
     bool takes_shift;
@@ -30,9 +31,10 @@ struct msc_channel_link {
     struct msc_channel_reader *readers;
 };
 
-// Finds the links of a graph, in the order of their makers. They are in the arena.
+// Finds the links of a graph, in the order of their makers, and then those that need a
+// multiplication, if wanted. They are in the arena.
 enum msc_status msc_equalizer__find(struct msc_channel_link **links, size_t *n,
                                     const struct msc_graph *g, const struct msc_sites *sites,
-                                    struct msc_arena *arena);
+                                    bool multiplies, struct msc_arena *arena);
 
 #endif

@@ -25,6 +25,7 @@ void msc_strategy_destroy(struct msc_strategy *s) {
         msc_free(s->edits);
         msc_free(s->groups);
         msc_free(s->replaced);
+        msc_free(s->multiplied);
         msc_arena_finish(&s->arena);
         msc_free(s);
     }

@@ -61,7 +61,8 @@ enum msc_status msc_strategy_set(struct msc_strategy *s, const struct msc_graph 
 enum msc_status msc_strategy_merge(struct msc_strategy *s, const struct msc_strategy *later);
 size_t msc_strategy_n_edits(const struct msc_strategy *s);
 
-// Pruned channels, and replaced elements of weights. Both are applied before the edits. The edits
+// Pruned channels, replaced elements of weights, and multiplied activations. They are applied before
+// the edits. The edits
 // are then for the graph that msc_strategy_prune returns.
 //
 // msc_strategy_prune_group sets the units of a group that are removed, is_gone [group->n_units];
@@ -73,8 +74,13 @@ enum msc_status msc_strategy_prune_group(struct msc_strategy *s,
 // them.
 enum msc_status msc_strategy_replace(struct msc_strategy *s, const char *tensor,
                                      const struct msc_array *elements);
-bool msc_strategy_prunes(const struct msc_strategy *s);
-// Do both strategies remove the same channels and replace weights by the same elements?
+// Multiplies an activation, before convolutions and linear layers read it, by factors that broadcast
+// to its shape. Keeps a reference to them.
+enum msc_status msc_strategy_multiply(struct msc_strategy *s, const char *tensor,
+                                      const struct msc_array *factors);
+bool msc_strategy_prunes(const struct msc_strategy *s); // or replaces, or multiplies
+// Do both strategies remove the same channels, replace weights by the same elements, and multiply
+// activations by the same factors?
 bool msc_strategy_prunes_as(const struct msc_strategy *s, const struct msc_strategy *other);
 size_t msc_strategy_n_replaced(const struct msc_strategy *s);
 const char *msc_strategy_replaced(const struct msc_strategy *s, size_t index); // the tensor's name
@@ -86,7 +92,8 @@ enum msc_status msc_strategy_prune_after(struct msc_strategy *s, const struct ms
 // MSC_E_STATE: the graph lacks these channels.
 enum msc_status msc_strategy_mark(bool is_gone[], const struct msc_strategy *s,
                                   const struct msc_channels *channels);
-// The graph without the pruned channels and with the replaced elements. *out is owned by the
+// The graph without the pruned channels, with the replaced elements and the multiplications. *out
+// is owned by the
 // caller. MSC_E_STATE: the graph lacks these channels or weights, or the strategy was found with
 // other weights.
 enum msc_status msc_strategy_prune(struct msc_graph **out, const struct msc_strategy *s,

@@ -303,8 +303,11 @@ enum msc_status msc_strategy_prune(struct msc_graph **out, const struct msc_stra
     struct msc_channels channels = {0};
     bool *is_gone = NULL;
     const struct msc_array **elements = NULL;
+    struct msc_graph *multiplied;
     enum msc_status status = MSC_OK;
     MSC_TRY(msc_strategy_check_weights(s, g));
+    MSC_TRY(msc_strategy__multiply_graph(&multiplied, s, g));
+    g = multiplied;
     MSC_TRY_OUT(msc_sites_find(&sites, g, NULL));
     MSC_TRY_OUT(msc_channels_find(&channels, g, &sites));
     is_gone = msc_alloc_zero((size_t)channels.n_units + 1, sizeof(is_gone[0]));
@@ -318,5 +321,6 @@ out:
     msc_free(is_gone);
     msc_channels_finish(&channels);
     msc_sites_finish(&sites);
+    msc_graph_destroy(multiplied);
     return status == MSC_E_INVALID ? MSC_FAIL(MSC_E_STATE, "%s", msc_status_message()) : status;
 }

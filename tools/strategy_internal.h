@@ -43,6 +43,8 @@ struct msc_strategy {
     size_t n_groups, groups_capacity;
     struct msc_strategy_weight *replaced;
     size_t n_replaced, replaced_capacity;
+    struct msc_strategy_weight *multiplied; // activations, and what they are multiplied by
+    size_t n_multiplied, multiplied_capacity;
 };
 
 // Keeps a reference to the array until the strategy is destroyed.
@@ -62,6 +64,13 @@ enum msc_status msc_strategy__read_prunes(struct msc_strategy *s, const cJSON *r
 enum msc_status msc_strategy__merge_prunes(struct msc_strategy *s,
                                            const struct msc_strategy *later);
 struct msc_hash msc_strategy__hash_prunes(struct msc_hash h, const struct msc_strategy *s);
+
+// strategy_multiply.c. Does the joint read the product if the strategy multiplies this tensor?
+bool msc_strategy__is_multiplied(const struct msc_joint *j, int32_t tensor);
+// The graph with the strategy's multiplications; the caller owns *out.
+// MSC_E_STATE: the graph lacks these activations, or they have other shapes.
+enum msc_status msc_strategy__multiply_graph(struct msc_graph **out, const struct msc_strategy *s,
+                                             const struct msc_graph *g);
 
 // strategy_blocks.c. Weights in blocks: the functions write one to its object of the file, read it
 // (the caller owns q->integers), and fail unless it fits the tensor.

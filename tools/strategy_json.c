@@ -499,7 +499,7 @@ static enum msc_status read_plain(struct msc_strategy *s, const cJSON *json, con
 // Reads the schema and the members about the whole strategy.
 static enum msc_status read_head(struct msc_strategy *s, const cJSON *json, const char *name) {
     static const char *const keys[] = {"schema", "graph", "edits",   "weights", "target",
-                                       "sites",  "prune", "replace", "plain"};
+                                       "sites",  "prune", "replace", "plain",   "multiply"};
     const char *schema;
     const char *weights;
     if (!cJSON_IsString(msc_json_get(json, "schema"))) {

@@ -7,7 +7,7 @@
 #include <string.h>
 
 bool msc_strategy_prunes(const struct msc_strategy *s) {
-    return s->n_groups > 0 || s->n_replaced > 0;
+    return s->n_groups > 0 || s->n_replaced > 0 || s->n_multiplied > 0;
 }
 
 // ---- Adding -----------------------------------------------------------------------------------
@@ -104,7 +104,20 @@ enum msc_status msc_strategy__merge_prunes(struct msc_strategy *s,
     for (size_t i = 0; i < later->n_replaced; i++) {
         MSC_TRY(msc_strategy_replace(s, later->replaced[i].tensor, later->replaced[i].elements));
     }
+    for (size_t i = 0; i < later->n_multiplied; i++) {
+        const struct msc_strategy_weight *m = &later->multiplied[i];
+        MSC_TRY(msc_strategy_multiply(s, m->tensor, m->elements));
+    }
     return MSC_OK;
+}
+
+static struct msc_hash hash_arrays(struct msc_hash h, const struct msc_strategy_weight list[],
+                                   size_t n) {
+    for (size_t i = 0; i < n; i++) {
+        h = msc_hash_add_text(h, list[i].tensor);
+        h = msc_hash_combine(h, msc_array_hash(list[i].elements));
+    }
+    return h;
 }
 
 struct msc_hash msc_strategy__hash_prunes(struct msc_hash h, const struct msc_strategy *s) {
@@ -115,11 +128,10 @@ struct msc_hash msc_strategy__hash_prunes(struct msc_hash h, const struct msc_st
             h = msc_hash_add_u64(h, (uint64_t)group->kept[k]);
         }
     }
-    for (size_t i = 0; i < s->n_replaced; i++) {
-        h = msc_hash_add_text(h, s->replaced[i].tensor);
-        h = msc_hash_combine(h, msc_array_hash(s->replaced[i].elements));
-    }
-    return h;
+    h = hash_arrays(h, s->replaced, s->n_replaced);
+    return s->n_multiplied > 0
+               ? hash_arrays(msc_hash_add_text(h, "multiply"), s->multiplied, s->n_multiplied)
+               : h;
 }
 
 bool msc_strategy_prunes_as(const struct msc_strategy *s, const struct msc_strategy *other) {
@@ -163,6 +175,19 @@ static enum msc_status weight_to_json(const struct msc_strategy_weight *w, cJSON
     return msc_strategy__bytes_to_json(object, "elements", msc_array_data(a), msc_array_n_bytes(a));
 }
 
+static enum msc_status weights_to_json(cJSON *root, const char *key,
+                                       const struct msc_strategy_weight list[], size_t n) {
+    if (n == 0) {
+        return MSC_OK;
+    }
+    cJSON *array = cJSON_CreateArray();
+    MSC_TRY(msc_json_add(root, key, array));
+    for (size_t i = 0; i < n; i++) {
+        MSC_TRY(weight_to_json(&list[i], array));
+    }
+    return MSC_OK;
+}
+
 enum msc_status msc_strategy__prunes_to_json(const struct msc_strategy *s, cJSON *root) {
     if (s->n_groups > 0) {
         cJSON *groups = cJSON_CreateArray();
@@ -171,14 +196,8 @@ enum msc_status msc_strategy__prunes_to_json(const struct msc_strategy *s, cJSON
             MSC_TRY(group_to_json(&s->groups[i], groups));
         }
     }
-    if (s->n_replaced > 0) {
-        cJSON *replaced = cJSON_CreateArray();
-        MSC_TRY(msc_json_add(root, "replace", replaced));
-        for (size_t i = 0; i < s->n_replaced; i++) {
-            MSC_TRY(weight_to_json(&s->replaced[i], replaced));
-        }
-    }
-    return MSC_OK;
+    MSC_TRY(weights_to_json(root, "replace", s->replaced, s->n_replaced));
+    return weights_to_json(root, "multiply", s->multiplied, s->n_multiplied);
 }
 
 static bool take_kept(struct msc_strategy_group *group, const cJSON *list) {
@@ -235,7 +254,10 @@ static enum msc_status read_shape(int64_t dims[MSC_MAX_DIMS], int *n_dims, const
     return MSC_OK;
 }
 
-static enum msc_status read_weight(struct msc_strategy *s, const cJSON *object, const char *where) {
+static enum msc_status read_elements(struct msc_strategy *s, const cJSON *object, const char *where,
+                                     enum msc_status (*add)(struct msc_strategy *s,
+                                                            const char *tensor,
+                                                            const struct msc_array *elements)) {
     static const char *const keys[] = {"tensor", "shape", "elements"};
     struct msc_array *elements = NULL;
     const char *tensor, *text;
@@ -261,10 +283,19 @@ static enum msc_status read_weight(struct msc_strategy *s, const cJSON *object, 
     }
     MSC_TRY(msc_array_create(&elements, MSC_DTYPE_F32, n_dims, dims));
     enum msc_status status = msc_base64_read(msc_array_data(elements), n_bytes, text) == MSC_OK
-                                 ? msc_strategy_replace(s, tensor, elements)
+                                 ? add(s, tensor, elements)
                                  : msc_status_prefix(MSC_E_FORMAT, "%s: elements", where);
     msc_array_release(elements);
     return status;
+}
+
+static enum msc_status read_weight(struct msc_strategy *s, const cJSON *object, const char *where) {
+    return read_elements(s, object, where, msc_strategy_replace);
+}
+
+static enum msc_status read_factors(struct msc_strategy *s, const cJSON *object,
+                                    const char *where) {
+    return read_elements(s, object, where, msc_strategy_multiply);
 }
 
 static enum msc_status
@@ -289,5 +320,6 @@ read_list(struct msc_strategy *s, const cJSON *root, const char *key, const char
 enum msc_status msc_strategy__read_prunes(struct msc_strategy *s, const cJSON *root,
                                           const char *name) {
     MSC_TRY(read_list(s, root, "prune", name, read_group));
-    return read_list(s, root, "replace", name, read_weight);
+    MSC_TRY(read_list(s, root, "replace", name, read_weight));
+    return read_list(s, root, "multiply", name, read_factors);
 }

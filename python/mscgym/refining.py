@@ -142,7 +142,7 @@ class _Refinement:
     def graph(self) -> str:
         """The graph that the edits are for."""
         model, path = self.plan.model, self._file("graph.json")
-        if self.members.get("prune") or self.members.get("replace"):
+        if any(self.members.get(key) for key in ("prune", "replace", "multiply")):
             before = self._file("before.json")
             with open(before, "w", encoding="utf-8") as file:
                 json.dump({**self.members, "edits": []}, file)

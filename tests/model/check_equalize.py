@@ -6,12 +6,14 @@
 Two networks are built with channels of very different ranges: convolutions with Relu, pooling,
 groups and a flattened linear layer; and a layer normalisation that two linear layers read. The
 replaced weights must be those of the formulas at the top of tools/equalizer.h, and the exported
-network must compute what the original does. Needs numpy, onnx and onnxruntime; exits with 77
+network must compute what the original does. In a third network, HardSwish is between convolutions, so its
+channels can only be multiplied. Needs numpy, onnx and onnxruntime; exits with 77
 without them.
 """
 import base64
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -76,6 +78,23 @@ def norm_network(folder, rng):
     return save(folder, nodes, weights, [6], ["y"]), weights, rng.normal(size=(4096, 6)) ** 3
 
 
+def swish_network(folder, rng):
+    """conv a -> hard swish -> depthwise conv b -> hard swish -> convs c and d, which add up -> hard swish, read by
+    conv e, which is added to it.
+    """
+    spread = 4.0 ** np.arange(-2, 2)
+    weights = {"a": rng.normal(size=(4, 2, 3, 3)) * spread[:, None, None, None], "b": rng.normal(size=(4, 1, 3, 3)),
+               "c": rng.normal(size=(4, 4, 1, 1)) * spread[:, None, None, None],
+               "d": rng.normal(size=(4, 4, 3, 3)) * spread[:, None, None, None],
+               "e": rng.normal(size=(4, 4, 1, 1))}
+    nodes = [helper.make_node("Conv", ["x", "a"], ["1"]), helper.make_node("HardSwish", ["1"], ["2"]),
+             helper.make_node("Conv", ["2", "b"], ["3"], group=4), helper.make_node("HardSwish", ["3"], ["4"]),
+             helper.make_node("Conv", ["4", "c"], ["5"]), helper.make_node("Conv", ["4", "d"], ["6"], pads=[1] * 4),
+             helper.make_node("Add", ["5", "6"], ["7"]), helper.make_node("HardSwish", ["7"], ["8"]),
+             helper.make_node("Conv", ["8", "e"], ["9"]), helper.make_node("Add", ["8", "9"], ["y"])]
+    return save(folder, nodes, weights, [2, 8, 8], ["y"]), weights, 3 * rng.normal(size=(64, 2, 8, 8))
+
+
 def outputs(path, x, names):
     """The values of tensors, by onnxruntime."""
     model = onnx.load(path)
@@ -107,17 +126,17 @@ def config(folder, path, x, entry):
     return name
 
 
-def replaced(folder):
-    """{tensor: elements} of the strategy that the search starts from."""
+def listed(folder, key):
+    """{tensor: elements} in a list of the strategy that the search starts from."""
     with open(os.path.join(folder, "r.jsonl.base.json"), encoding="utf-8") as file:
-        rows = json.load(file)["replace"]
+        rows = json.load(file).get(key, [])
     return {row["tensor"]: np.frombuffer(base64.b64decode(row["elements"]), np.float32).reshape(
         row["shape"]) for row in rows}
 
 
-def equalized(mscgym, folder, path, x, bits):
+def equalized(mscgym, folder, path, x, bits, **options):
     """The replaced weights; checks that the network computes the same, and that a search resumes."""
-    search = config(folder, path, x, {"equalize": {"weights": bits[0], "activations": bits[1]}})
+    search = config(folder, path, x, {"equalize": {"weights": bits[0], "activations": bits[1], **options}})
     run(mscgym, "search", search, "--quiet")
     with open(os.path.join(folder, "r.jsonl"), encoding="utf-8") as file:
         record = file.read()
@@ -126,11 +145,12 @@ def equalized(mscgym, folder, path, x, bits):
     with open(os.path.join(folder, "r.jsonl"), encoding="utf-8") as file:
         check(file.read() == record, "a search that is complete changes its record")
     same = os.path.join(folder, "same.onnx")
+    shutil.copyfile(os.path.join(folder, "r.jsonl.base.json"), os.path.join(folder, "same.json"))
     run(mscgym, "export", "--model", path, "--strategy", os.path.join(folder, "r.jsonl.base.json"),
         "-o", same, "--quiet")
     wanted, found = outputs(path, x, ["y"])[0], outputs(same, x, ["y"])[0]
     check(np.abs(found - wanted).max() < 1e-5 * np.abs(wanted).max(), "the outputs changed")
-    return replaced(folder)
+    return listed(folder, "replace")
 
 
 def is_near(found, wanted):
@@ -208,6 +228,40 @@ def check_norm(mscgym, folder, rng, bits):
     return a
 
 
+def check_multiplied(mscgym, folder, rng, bits):
+    path, w, x = swish_network(folder, rng)
+    x = x.astype(np.float32)
+    new = equalized(mscgym, folder, path, x, bits, multiply=True)
+    names = {tensor: array for tensor, array in listed(folder, "multiply").items()}
+    check(len(names) == 3, f"three activations are multiplied, not {list(names)}")
+    made, wanted = list(names.values()), []
+    check(all(a.shape == (4, 1, 1) for a in made), f"shapes {[a.shape for a in made]}")
+    depthwise = [(row.reshape(1, -1), np.array([i])) for i, row in enumerate(w["b"])]
+    full = [(w["c"].reshape(4, -1), np.arange(4)), (w["d"].reshape(4, -1), np.arange(4))]
+    last = [(w["e"].reshape(4, -1), np.arange(4))]
+    for y, readers in zip(outputs(path, x, ["2", "4", "8"]), (depthwise, full, last)):
+        y = by_channel(y).astype(np.float64)
+        ranges = np.maximum(np.abs(tail(y, 0.001, "lower")), np.abs(tail(y, 0.999, "higher")))
+        wanted.append(factors(ranges, y, readers, bits, True))
+    for found, expected in zip(made, wanted):
+        check(is_near(1 / found.ravel(), expected), f"factors {1 / found.ravel()}, expected {expected}")
+    check(np.allclose(new["b"] * made[0][:, None], w["b"], rtol=1e-5), "the depthwise weight")
+    for name, a in (("c", made[1]), ("d", made[1]), ("e", made[2])):
+        check(np.allclose(new[name] * a, w[name], rtol=1e-5), f"the weight {name}")
+    # A search that may not multiply finds nothing; a strategy that multiplies what is not there is refused.
+    text = run(mscgym, "search", config(folder, path, x, {"equalize": True}), "--restart")
+    check("equalize finds 0 activations" in text, text)
+    strategy = os.path.join(folder, "wrong.json")
+    with open(os.path.join(folder, "same.json"), encoding="utf-8") as file:
+        members = json.load(file)
+    for wrong in ({"tensor": "absent"}, {"shape": [2, 1, 1], "elements": base64.b64encode(b"\0" * 8).decode()}):
+        members["multiply"][0] = {**members["multiply"][0], **wrong}
+        with open(strategy, "w", encoding="utf-8") as file:
+            json.dump(members, file)
+        text = run(mscgym, "export", "--model", path, "--strategy", strategy, "-o", strategy + ".onnx", fails=True)
+        check(text.count("\n") == 1 and not os.path.exists(strategy + ".onnx"), text)
+
+
 def check_errors(mscgym, folder, rng):
     path, _, x = norm_network(folder, rng)
     x = x.astype(np.float32)
@@ -272,6 +326,8 @@ def main():
         with tempfile.TemporaryDirectory() as folder:
             a = check_norm(mscgym, folder, rng, bits)
             found.append(a.max() / a.min())
+        with tempfile.TemporaryDirectory() as folder:
+            check_multiplied(mscgym, folder, np.random.default_rng(1), bits)
     check(max(found) > 50 and min(found) < 10, f"all strengths are alike: {found}")
     with tempfile.TemporaryDirectory() as folder:
         check_errors(mscgym, folder, rng)

@@ -58,6 +58,9 @@ def wrap(module: nn.Module, strategy: Any, inputs: Any, *, model: str | os.PathL
     MatchError (a ValueError) names a tensor or weight that the module does not have, and the fix.
     """
     members = _load(strategy)
+    if members.get("multiply"):
+        raise Error("the strategy multiplies activations (equalize with \"multiply\"), which a module cannot take: "
+                    "search without it, or use refine=\"torch\"")
     args = tuple(inputs) if isinstance(inputs, (tuple, list)) else (inputs,)
     with tempfile.TemporaryDirectory(prefix="mscgym_wrap_") as folder:
         path = os.fspath(model or os.path.join(folder, "model.onnx"))
