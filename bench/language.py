@@ -101,18 +101,16 @@ def our_mixed(o, fitted):
     choices = [four] + [{"bits": bits, "group_size": group, **how}
                         for bits, group in ((3, 64), (3, 128), (4, 128), (5, 64), (5, 128), (6, 128),
                                             (8, 128))]
-    name = "mixed_fitted" if fitted else "mixed"
-    lines, _, _ = search(o, name + "_4", [four], "generic", 0, {})
-    uniform = next(line for line in lines if line.get("baseline"))
-    most = uniform["metrics"]["size_bytes"]
-    lines, examined, record = search(o, name, choices, "generic", o.mixed,
-                                     {"bounds": {"size_bytes": {"max": most}}})
+    lines, _, _ = search(o, "four", [{"bits": 4, "group_size": 64}], "generic", 0, {})
+    most = next(line["metrics"]["size_bytes"] for line in lines if line.get("baseline"))
+    lines, examined, record = search(o, "mixed_fitted" if fitted else "mixed", choices, "generic",
+                                     o.mixed, {"bounds": {"size_bytes": {"max": most}}})
     with open(record + ".result.json") as file:
-        best = json.load(file)["winner"]
-    label = next(line["baseline"] for line in lines if line.get("baseline") and
-                 line["metrics"]["size_bytes"] == most)
-    same = next(line for line in lines if line.get("baseline") == label)
-    for what, line in (("uniform", same), ("mixed", best)):
+        winner = json.load(file)["winner"]["id"]
+    uniform = next(line for line in lines if line.get("baseline") and
+                   line["metrics"]["size_bytes"] == most)
+    best = next(line for line in lines if line.get("id") == winner and "metrics" in line)
+    for what, line in (("uniform", uniform), ("mixed", best)):
         yield {"method": f"{what}, {'descent affine' if fitted else 'nearest'}",
                "bytes": line["metrics"]["size_bytes"],
                "calibration": line["metrics"]["distill_loss"],
