@@ -6,7 +6,7 @@
 #include "tests/fuzz/graph_forms.h"
 #include "tools/importance.h"
 
-#include <string.h>
+#include <stdio.h>
 
 static void write_again(const struct msc_graph *g) {
     struct msc_graph *again = NULL;
