@@ -49,8 +49,35 @@ FITTED = {"rounding": "descent", "correct": "affine"}
 # ---- Our side ---------------------------------------------------------------------------------
 
 
+def lines(record):
+    if not os.path.exists(record):
+        return []
+    with open(record) as file:
+        return [json.loads(line) for line in file if line.endswith("\n")]
+
+
+def plans(record):
+    """The uniform plans."""
+    return [line for line in lines(record) if line.get("baseline")]
+
+
+def run(command, is_enough):
+    """Runs a command until it ends or `is_enough`: the report of a search takes long, too."""
+    with open(os.devnull, "w") as nothing, tempfile.TemporaryFile("w+") as said:
+        process = subprocess.Popen(command, stdout=nothing, stderr=said)
+        while process.poll() is None:
+            if is_enough():
+                process.terminate()
+                process.wait()
+                return
+            time.sleep(1)
+        if process.returncode != 0:
+            said.seek(0)
+            sys.exit(said.read())
+
+
 def search(o, name, choices, target, trials, more):
-    """Runs a search. Returns its record's lines and the validation metrics by trial, and the record."""
+    """Runs a search, and returns its record. Without trials, only uniform plans are measured."""
     workspace = os.path.join(o.folder, name)
     env = {"choices": choices, "activations": {"float": True}, "loss": "kl",
            "loss_tensors": ["logits"], **more}
@@ -64,34 +91,26 @@ def search(o, name, choices, target, trials, more):
     path = workspace + ".json"
     with open(path, "w") as file:
         json.dump(config, file)
-    done = subprocess.run([o.mscgym, "search", path, "--quiet", "--threads",
-                           str(o.threads)], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
-                          text=True)
-    if done.returncode != 0:
-        sys.exit(done.stderr)
     record = os.path.join(workspace, "quantize_0.jsonl")
-    with open(record) as file:
-        lines = [json.loads(line) for line in file]
-    with open(record + ".result.json") as file:
-        result = json.load(file)
-    plans = [*result["baselines"], *([result["winner"]] if result.get("winner") else [])]
-    return lines, {p["id"]: p["examined"]["validation"] for p in plans if "examined" in p}, record
+    if trials or len(plans(record)) < len(choices):
+        run([o.mscgym, "search", path, "--quiet", "--threads", str(o.threads)],
+            lambda: not trials and len(plans(record)) == len(choices))
+    return record
 
 
 def our_uniform(o, group):
     """Rows of the uniform plans with this group, exported."""
     choices = [{"bits": 4, "group_size": group, **more} for more in ({}, FITTED)]
     more = {"exclude": [o.table]} if o.table else {}
-    lines, _, record = search(o, f"g{group}", choices, "onnxruntime_nbits", 0, more)
-    for line in lines:
-        if line.get("baseline"):
-            path = os.path.join(o.folder, f"ours_{group}_{line['id']}.onnx")
-            subprocess.run([o.mscgym, "export", record, "--trial", str(line["id"]), "-o", path],
-                           check=True, stdout=subprocess.DEVNULL)
-            yield {"group": group, "method": f"ours: {line['baseline']}", "path": path,
-                   "said": line["metrics"]["size_bytes"],
-                   "calibration": line["metrics"]["distill_loss"], "is_fitted": "descent" in
-                   line["baseline"]}
+    record = search(o, f"g{group}", choices, "onnxruntime_nbits", 0, more)
+    for line in plans(record):
+        path = os.path.join(o.folder, f"ours_{group}_{line['id']}.onnx")
+        subprocess.run([o.mscgym, "export", record, "--trial", str(line["id"]), "-o", path],
+                       check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        yield {"group": group, "method": f"ours: {line['baseline']}", "path": path,
+               "said": line["metrics"]["size_bytes"],
+               "calibration": line["metrics"]["distill_loss"],
+               "is_fitted": "descent" in line["baseline"]}
 
 
 def our_mixed(o, fitted):
@@ -101,15 +120,16 @@ def our_mixed(o, fitted):
     choices = [four] + [{"bits": bits, "group_size": group, **how}
                         for bits, group in ((3, 64), (3, 128), (4, 128), (5, 64), (5, 128), (6, 128),
                                             (8, 128))]
-    lines, _, _ = search(o, "four", [{"bits": 4, "group_size": 64}], "generic", 0, {})
-    most = next(line["metrics"]["size_bytes"] for line in lines if line.get("baseline"))
-    lines, examined, record = search(o, "mixed_fitted" if fitted else "mixed", choices, "generic",
-                                     o.mixed, {"bounds": {"size_bytes": {"max": most}}})
+    record = search(o, "four", [{"bits": 4, "group_size": 64}], "generic", 0, {})
+    most = plans(record)[0]["metrics"]["size_bytes"]
+    record = search(o, "mixed_fitted" if fitted else "mixed", choices, "generic", o.mixed,
+                    {"bounds": {"size_bytes": {"max": most}}})
     with open(record + ".result.json") as file:
-        winner = json.load(file)["winner"]["id"]
-    uniform = next(line for line in lines if line.get("baseline") and
-                   line["metrics"]["size_bytes"] == most)
-    best = next(line for line in lines if line.get("id") == winner and "metrics" in line)
+        result = json.load(file)
+    examined = {plan["id"]: plan["examined"]["validation"]
+                for plan in [*result["baselines"], result["winner"]]}
+    uniform = next(plan for plan in plans(record) if plan["metrics"]["size_bytes"] == most)
+    best = next(line for line in lines(record) if line.get("id") == result["winner"]["id"])
     for what, line in (("uniform", uniform), ("mixed", best)):
         yield {"method": f"{what}, {'descent affine' if fitted else 'nearest'}",
                "bytes": line["metrics"]["size_bytes"],
