@@ -9,6 +9,11 @@
 // points, but at most MOST_STARTS.
 #define POINTS_PER_START 8
 #define MOST_STARTS 12
+// A draw that promises a value further below the best observed one than this share of the spread of
+// the best points is replaced by a cooler one, at most MOST_DRAWS times. Each is cooler by COOLER.
+#define MOST_BELOW 0.5
+#define MOST_DRAWS 6
+#define COOLER 0.5
 
 bool msc_auto_needs_probes(const struct msc_auto *a) {
     bool is_given = a->n_parts > 0;
@@ -102,7 +107,25 @@ static bool is_too_much(const struct msc_auto *a, size_t which) {
     return is_large && which % 3 != 0 && !(which == 2 && a->is_assembled);
 }
 
-bool msc_auto_plan(struct msc_auto *a, double temperature, struct msc_proposal *out) {
+// The least value that the model may promise under a draw in a space of many tasks. There, draws far
+// from all observed points promise values that no point has.
+static double least_promise(const struct msc_auto *a) {
+    double least = INFINITY, most = -INFINITY;
+    for (size_t i = 0; i < a->members.n_members; i++) {
+        const struct msc_outcome *o = msc_population_outcome(&a->members, i);
+        if (o->state == MSC_TRIAL_COMPLETE) {
+            least = fmin(least, o->objectives[0]);
+            most = fmax(most, o->objectives[0]);
+        }
+    }
+    bool is_limited = a->is_adaptive && a->has_objective_part && least < most;
+    return is_limited ? least - MOST_BELOW * (most - least) : -INFINITY;
+}
+
+// Finds the best plan under a draw. *promised is its value, or that of a better plan that was
+// proposed before; INFINITY: there is none.
+static bool draw_plan(struct msc_auto *a, double temperature, double *promised,
+                      struct msc_proposal *out) {
     const struct msc_exact_bounds *bounds = &a->sampler.bounds;
     size_t n_bytes = bounds->space->n_tasks * sizeof *out->choices;
     double best = INFINITY, best_seen = INFINITY;
@@ -135,5 +158,16 @@ bool msc_auto_plan(struct msc_auto *a, double temperature, struct msc_proposal *
         best = best_seen;
         memcpy(out->choices, a->found, n_bytes);
     }
-    return !isinf(best) && msc_sampler_note(&a->sampler, out->choices);
+    *promised = fmin(best, best_seen);
+    return !isinf(best);
+}
+
+bool msc_auto_plan(struct msc_auto *a, double temperature, struct msc_proposal *out) {
+    double promised, least = temperature > 0.0 ? least_promise(a) : -INFINITY;
+    bool is_found = draw_plan(a, temperature, &promised, out);
+    for (int i = 1; i < MOST_DRAWS && promised < least; i++) {
+        temperature *= COOLER;
+        is_found = draw_plan(a, temperature, &promised, out);
+    }
+    return is_found && msc_sampler_note(&a->sampler, out->choices);
 }
