@@ -23,7 +23,7 @@ struct quantize_values {
     int64_t n_float;
     struct msc_cli_list loss_tensors, outputs, exclude;
     int64_t batch, sequence;
-    const char *atol, *accuracy_drop, *loss;
+    const char *atol, *accuracy_drop, *loss, *imatrix;
 };
 
 #define QUANTIZE(member) offsetof(struct quantize_values, member)
@@ -118,6 +118,12 @@ static const struct msc_cli_option options[] = {
      .type = MSC_CLI_LIST,
      .help = "leave these tensors float; names may have * and ?",
      .offset = QUANTIZE(exclude)},
+    {.name = "imatrix",
+     .argument = "FILE",
+     .type = MSC_CLI_TEXT,
+     .values = MSC_CLI_FILES,
+     .help = "importance file of llama.cpp, in place of second moments of the samples",
+     .offset = QUANTIZE(imatrix)},
     {.name = "batch",
      .argument = "N",
      .type = MSC_CLI_COUNT,
@@ -397,6 +403,7 @@ static enum msc_status quantize_model(cJSON **report, const struct msc_cli_call 
                                   .batch = v->batch,
                                   .sequence = v->sequence,
                                   .loss = v->loss,
+                                  .imatrix = v->imatrix,
                                   .atol = v->atol,
                                   .host = MSC_PROCESSOR_OPTIONS_INIT};
     MSC_TRY(check_values(v));

@@ -97,6 +97,11 @@ static enum msc_status take_text(const char **out, struct msc_gguf *g) {
     const uint8_t *x = NULL;
     MSC_TRY(take_u64(&n, g));
     MSC_TRY(take(&x, g, n));
+    const uint8_t *zero = memchr(x, 0, (size_t)n);
+    if (zero) { // the text would end there
+        return MSC_FAIL(MSC_E_FORMAT, "%s: byte %zu: a name or text has the byte 0 in it", g->path,
+                        (size_t)(zero - g->file));
+    }
     *out = msc_arena_strndup(&g->arena, (const char *)x, (size_t)n);
     return MSC_ALLOCATED(*out);
 }
@@ -184,7 +189,14 @@ static enum msc_status find_bytes(struct msc_gguf_tensor *t, const struct msc_gg
     }
     t->n_bytes = msc_gguf_n_bytes(t->type, n, row_length);
     size_t n_data = g->n_file_bytes > g->at ? g->n_file_bytes - g->at : 0;
-    if (offset % g->alignment != 0 || offset > n_data || t->n_bytes > n_data - offset) {
+    if (offset % g->alignment != 0) {
+        return MSC_FAIL(
+            MSC_E_FORMAT,
+            "%s: tensor \"%.100s\": its bytes begin at %llu, expected a multiple of the "
+            "file's alignment, %zu",
+            g->path, t->name, (unsigned long long)offset, g->alignment);
+    }
+    if (offset > n_data || t->n_bytes > n_data - offset) {
         return MSC_FAIL(MSC_E_FORMAT,
                         "%s: tensor \"%.100s\": its %zu bytes from %llu on are not inside the %zu "
                         "bytes of data; the file is cut off or damaged",

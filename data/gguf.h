@@ -6,8 +6,8 @@
 //               first), u32 type (data/gguf_block.h), u64 offset
 //     data      at the next multiple of `general.alignment` (32 by default), where offset 0 is
 //
-// A text is a u64 length and its bytes. The types of values are u8, i8, u16, i16, u32, i32, f32,
-// bool, text, array, u64, i64, f64.
+// A text is a u64 length and its bytes; only texts in arrays may have the byte 0. The types of
+// values are u8, i8, u16, i16, u32, i32, f32, bool, text, array, u64, i64, f64.
 //
 //     MSC_TRY(msc_gguf_open(&g, "model.gguf"));
 //     if (msc_gguf_number(&n, g, "llama.block_count")) { ... }

@@ -8,6 +8,14 @@
 
 enum { NOISE_RUNS = 8 };
 
+// In larger spaces, measuring each choice by itself would take longer than most searches.
+enum { MOST_TASKS_ALONE = 100 };
+
+// If the strategy to start from removes channels, a choice cannot be measured by itself.
+static bool measures_alone(const struct msc_env *env, const struct msc_trial_runs *r) {
+    return r->space->n_tasks <= MOST_TASKS_ALONE && !msc_whole_is_more(env);
+}
+
 static enum msc_status add_run_metrics(cJSON *object, const struct msc_trial_runs *r,
                                        const struct msc_distill_run *run) {
     return run->status == MSC_OK ? msc_metrics_add(object, &r->metrics, run)
@@ -142,7 +150,8 @@ static enum msc_status reevaluate_effort(struct msc_env *env, const struct msc_t
     cJSON *effort = cJSON_CreateObject();
     MSC_TRY(msc_json_add(out, "effort", effort));
     MSC_TRY(msc_json_add_number(effort, "noise", NOISE_RUNS + 1));
-    MSC_TRY(msc_json_add_number(effort, "alone", ALONE_EFFORT * (double)r->space->n_tasks));
+    double n_alone = measures_alone(env, r) ? (double)r->space->n_tasks : 0.0;
+    MSC_TRY(msc_json_add_number(effort, "alone", ALONE_EFFORT * n_alone));
     // Twice, because the uncompressed model also runs on the validation samples.
     return msc_json_add_number(effort, "validation", 2.0 * n_validation / n_samples);
 }
@@ -155,8 +164,7 @@ enum msc_status msc_trial_runs_reevaluate(struct msc_env *env, const uint32_t ch
     if (status == MSC_OK && (what & MSC_REEVALUATE_NOISE)) {
         status = reevaluate_noise(r, choices, object);
     }
-    // If the strategy to start from removes channels, a choice cannot be measured in isolation.
-    if (status == MSC_OK && (what & MSC_REEVALUATE_ALONE) && !msc_whole_is_more(env)) {
+    if (status == MSC_OK && (what & MSC_REEVALUATE_ALONE) && measures_alone(env, r)) {
         status = reevaluate_alone(r, choices, object);
     }
     if (status == MSC_OK && (what & MSC_REEVALUATE_VALIDATION)) {

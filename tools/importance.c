@@ -105,15 +105,24 @@ static enum msc_status take_count(int32_t *out, struct reader *r, int32_t most, 
                           r->path, r->at - sizeof(*out), what, (int)*out);
 }
 
+static enum msc_status take_name(const char **out, struct reader *r, struct msc_arena *arena) {
+    int32_t n = 0;
+    MSC_TRY(take_count(&n, r, MOST_NAME, "the length of a name"));
+    const char *name = r->data + r->at;
+    if ((size_t)n > r->n_bytes - r->at || memchr(name, 0, (size_t)n)) {
+        return MSC_FAIL(MSC_E_FORMAT, "%s: byte %zu: expected a name of %d bytes without a byte 0",
+                        r->path, r->at, (int)n);
+    }
+    r->at += (size_t)n;
+    *out = msc_arena_strndup(arena, name, (size_t)n);
+    return MSC_ALLOCATED(*out);
+}
+
 static enum msc_status read_entry(struct msc_array_list *out, struct reader *r,
                                   struct msc_arena *arena) {
-    int32_t n_name = 0, n_calls = 0, n = 0;
-    MSC_TRY(take_count(&n_name, r, MOST_NAME, "the length of a name"));
-    size_t left = r->n_bytes - r->at;
-    const char *name =
-        (size_t)n_name <= left ? msc_arena_strndup(arena, r->data + r->at, (size_t)n_name) : "";
-    MSC_TRY(MSC_ALLOCATED(name));
-    r->at += (size_t)n_name <= left ? (size_t)n_name : left;
+    int32_t n_calls = 0, n = 0;
+    const char *name = NULL;
+    MSC_TRY(take_name(&name, r, arena));
     MSC_TRY(take_count(&n_calls, r, INT32_MAX, "a number of calls"));
     MSC_TRY(take_count(&n, r, INT32_MAX, "a number of channels"));
     if ((size_t)n > (r->n_bytes - r->at) / sizeof(float)) {

@@ -5,6 +5,9 @@
 #include "tools/bias_edits.h"
 
 #include <math.h>
+#include <string.h>
+
+#define IMPORTANCE "importance" // array with the hash of the importance file, as text
 
 static enum msc_status entry_name(struct msc_str *out, const struct msc_quantizer *q, int32_t site,
                                   size_t choice, const char *what) {
@@ -22,6 +25,28 @@ static enum msc_status save_array(struct msc_array_list *list, const char *name,
     return status;
 }
 
+// The hash of the importance file is kept, so that scales are not mixed with another file's.
+static enum msc_status save_importance(const struct msc_quantizer *q, struct msc_array_list *list) {
+    char text[MSC_HASH_TEXT_BYTES];
+    msc_hash_format(text, q->importance_hash);
+    return q->importance.n > 0
+               ? save_array(list, IMPORTANCE, MSC_DTYPE_U8, MSC_HASH_TEXT_BYTES, text)
+               : MSC_OK;
+}
+
+static enum msc_status check_importance(const struct msc_quantizer *q,
+                                        const struct msc_array_list *list) {
+    char text[MSC_HASH_TEXT_BYTES];
+    const struct msc_array *kept = msc_array_list_find(list, IMPORTANCE);
+    msc_hash_format(text, q->importance_hash);
+    bool is_same = q->importance.n == 0 ? !kept
+                                        : kept && msc_array_n_bytes(kept) == sizeof(text) &&
+                                              memcmp(msc_array_data(kept), text, sizeof(text)) == 0;
+    return is_same ? MSC_OK
+                   : MSC_FAIL(MSC_E_STATE, "the importance file (imatrix) has changed since the "
+                                           "scales were computed; put the old file back");
+}
+
 // The name of the array that is stored instead of scales if a site stays float (`left`).
 static enum msc_status left_name(struct msc_str *out, const struct msc_quantizer *q, int32_t site) {
     msc_str_clear(out);
@@ -32,6 +57,7 @@ static enum msc_status left_name(struct msc_str *out, const struct msc_quantizer
 enum msc_status msc_quantizer_save(const struct msc_quantizer *q, struct msc_array_list *list) {
     struct msc_str name = {0};
     enum msc_status status = MSC_OK;
+    MSC_TRY_OUT(save_importance(q, list));
     for (int32_t i = 0; i < q->sites.n_sites; i++) {
         if (q->left[i]) {
             MSC_TRY_OUT(left_name(&name, q, i));
@@ -181,6 +207,7 @@ static enum msc_status load_quant(struct msc_quantizer *q, const struct msc_arra
 enum msc_status msc_quantizer_load(struct msc_quantizer *q, const struct msc_array_list *list) {
     struct msc_str name = {0};
     enum msc_status status = MSC_OK;
+    MSC_TRY_OUT(check_importance(q, list));
     for (int32_t i = 0; i < q->sites.n_sites; i++) {
         MSC_TRY_OUT(left_name(&name, q, i));
         q->left[i] = msc_array_list_find(list, msc_str_text(&name)) != NULL;

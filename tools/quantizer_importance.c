@@ -4,6 +4,7 @@
 #include "tools/quantizer_internal.h"
 #include "tools/second_moment.h"
 
+#include <math.h>
 #include <string.h>
 
 // Columns of a block of the moment, of which only the diagonal is not 0. Groups of columns that
@@ -62,6 +63,18 @@ struct msc_hash msc_quantizer_importance_hash(const struct msc_quantizer *q) {
     return q->importance_hash;
 }
 
+// The exponent of two by which the largest number is at most 1. Only ratios of numbers count, and
+// numbers up to 1 do not overflow in sums. Dividing by a power of two changes no digit.
+static int exponent_of(const struct msc_array *importance) {
+    double largest = 0;
+    int exponent;
+    for (int64_t k = 0; k < msc_array_n_elements(importance); k++) {
+        largest = fmax(largest, msc_array_get_double(importance, k));
+    }
+    (void)frexp(largest, &exponent);
+    return exponent;
+}
+
 enum msc_status msc_quantizer__importance_moment(struct msc_moment *out,
                                                  const struct msc_quantizer *q, int32_t site) {
     const struct msc_array *importance = importance_of(q, site);
@@ -74,11 +87,12 @@ enum msc_status msc_quantizer__importance_moment(struct msc_moment *out,
         msc_moment_finish(&m);
         return MSC_FAIL(MSC_E_NOMEM, "out of memory");
     }
+    int exponent = exponent_of(importance);
     float *h = m.h;
     for (int64_t first = 0; first < n; first += block) {
         int64_t width = n - first < block ? n - first : block;
         for (int64_t k = 0; k < width; k++) {
-            h[k * width + k] = (float)msc_array_get_double(importance, first + k);
+            h[k * width + k] = (float)ldexp(msc_array_get_double(importance, first + k), -exponent);
         }
         h += width * width;
     }

@@ -122,6 +122,10 @@ enum msc_status msc_quantize_add_choice_features(struct msc_quantize_space *s,
     return MSC_OK;
 }
 
+double msc_quantize_weight_error(const struct msc_quantize_space *s, size_t task, size_t choice) {
+    return s->choice_features[task][choice * N_FEATURES + WEIGHT_ERROR];
+}
+
 void msc_quantize_set_alone(struct msc_quantize_space *s, const double losses[]) {
     double greatest = 0.0;
     for (size_t t = 0, at = 0; t < s->space.n_tasks; t++) {

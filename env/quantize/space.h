@@ -59,6 +59,7 @@ enum msc_status msc_quantize_add_choice_features(struct msc_quantize_space *s,
 enum msc_status msc_quantize_add_neighbours(struct msc_quantize_space *s,
                                             const struct msc_quantize_inputs *in,
                                             struct msc_arena *arena);
+double msc_quantize_weight_error(const struct msc_quantize_space *s, size_t task, size_t choice);
 // Sets the feature "distill_loss" of all choices, task by task; an infinite one counts
 // as worse than all others.
 void msc_quantize_set_alone(struct msc_quantize_space *s, const double losses[]);

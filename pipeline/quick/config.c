@@ -99,6 +99,7 @@ static enum msc_status add_env(cJSON *entry, const struct msc_quick_options *o,
     MSC_TRY(effort->moments ? msc_json_add(env, "moments", cJSON_Parse(effort->moments)) : MSC_OK);
     MSC_TRY(o->sites ? msc_json_add_text(env, "sites", o->sites) : MSC_OK);
     MSC_TRY(o->loss ? msc_json_add_text(env, "loss", o->loss) : MSC_OK);
+    MSC_TRY(o->imatrix ? msc_json_add_text(env, "imatrix", o->imatrix) : MSC_OK);
     MSC_TRY(o->has_accuracy_drop ? add_bound(env, o->accuracy_drop) : MSC_OK);
     MSC_TRY(add_names(env, "loss_tensors", &o->loss_tensors, "--loss-tensors"));
     MSC_TRY(add_names(env, "outputs", &o->outputs, "--outputs"));

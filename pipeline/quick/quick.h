@@ -22,10 +22,11 @@ struct msc_quick_names {
 };
 
 struct msc_quick_options {
-    const char *model;  // path, as in a configuration
-    const char *inputs; // samples, as `dataset.inputs`; the last fifth is held back
-    int64_t sequence;   // token ids per sample, as `dataset.sequence`; <= 0: not given
-    const char *loss;   // as `env.loss`; NULL: kl for scores of tokens, else mse
+    const char *model;   // path, as in a configuration
+    const char *inputs;  // samples, as `dataset.inputs`; the last fifth is held back
+    int64_t sequence;    // token ids per sample, as `dataset.sequence`; <= 0: not given
+    const char *loss;    // as `env.loss`; NULL: kl for scores of tokens, else mse
+    const char *imatrix; // importance file of llama.cpp, as `env.imatrix`; NULL: none
     // Labels file, to measure the accuracy; MSC_LABELS_NEXT: the next tokens; NULL: none.
     const char *labels;
     // The most by which the accuracy on the held-back samples may drop from the float model's.

@@ -30,8 +30,9 @@ def quantize(model: Any, data: Data, *, output: AnyPath | None = None, labels: A
              loss_tensors: str | Sequence[str] | None = None, outputs: str | Sequence[str] | None = None,
              exclude: str | Sequence[str] | None = None, batch: int | None = None, atol: AnyNumber | None = None,
              accuracy_drop: AnyNumber | None = None, loss: str | None = None, sequence: int | None = None,
-             refine: str | Mapping[str, Any] | None = None, workspace: AnyPath | None = None,
-             progress: bool | None = None, **options: Unpack[ModelOptions]) -> Quantized:
+             imatrix: AnyPath | None = None, refine: str | Mapping[str, Any] | None = None,
+             workspace: AnyPath | None = None, progress: bool | None = None,
+             **options: Unpack[ModelOptions]) -> Quantized:
     """Makes the best 8-bit model that needs no search: `mscgym quantize`.
 
         >>> result = quantize("digits.onnx", "calibration.npz", effort="fast")
@@ -62,6 +63,7 @@ def quantize(model: Any, data: Data, *, output: AnyPath | None = None, labels: A
         accuracy_drop: Write only a plan whose accuracy is at most so much below the float model's, such as 0.01.
         loss: "mse", "kl" or "cosine": how outputs are compared. Default: "kl" for logits of tokens, else "mse".
         sequence: Cut token ids into samples of this length (docs/language-models.md).
+        imatrix: Importance file of llama.cpp, in place of second moments of the samples (docs/gguf.md).
         refine: "torch": train the plan's integers and scales with torch, without labels (docs/training.md); or a dict
             with the options of this training.
         workspace: Folder for the exported model, the strategy and the samples, which are kept there. Default: a
@@ -93,7 +95,8 @@ def quantize(model: Any, data: Data, *, output: AnyPath | None = None, labels: A
                            "labels": "next" if is_next else collected.save_labels(folder), "target": target,
                            "effort": effort, "sites": sites, "float": float, "loss_tensors": loss_tensors,
                            "outputs": outputs, "exclude": exclude, "batch": batch, "atol": atol,
-                           "accuracy_drop": accuracy_drop, "loss": loss, "sequence": sequence, **options})
+                           "accuracy_drop": accuracy_drop, "loss": loss, "sequence": sequence,
+                           "imatrix": imatrix, **options})
         answer = process.call(["quantize", path, *words], progress=progress)
         result = results.quantized(answer.value, answer.lines, held, strategy)
         if wish:

@@ -85,6 +85,39 @@ static void test_data_gguf__damaged(void **state) {
                NULL);
 }
 
+// Changes one byte, `after` bytes behind the name of the tensor `name`, in a copy of small.gguf.
+static const char *change(char path[PATH_BYTES], void **state, const char *name, long after,
+                          uint8_t byte) {
+    static uint8_t bytes[1 << 16];
+    size_t n = strlen(name), at = 0;
+    FILE *file = fopen(test_file(path, "small.gguf"), "rb");
+    assert_non_null(file);
+    size_t n_bytes = fread(bytes, 1, sizeof(bytes), file);
+    fclose(file);
+    assert_true(n_bytes > n && n_bytes < sizeof(bytes));
+    while (at + n < n_bytes && (memcmp(bytes + at, name, n) != 0 || bytes[at - 8] != n)) {
+        at++;
+    }
+    bytes[at + (size_t)((long)n + after)] = byte;
+    file = fopen(test_path(path, state, "changed.gguf"), "wb");
+    assert_non_null(file);
+    assert_int_equal(fwrite(bytes, 1, n_bytes, file), n_bytes);
+    fclose(file);
+    return path;
+}
+
+static void test_data_gguf__names_and_offsets(void **state) {
+    char path[PATH_BYTES];
+    // A tensor of two axes: name, u32 number of axes, two u64 lengths, u32 type, u64 offset.
+    test_fails(load(change(path, state, "bf16", 24, 7)), MSC_E_FORMAT, path, "\"bf16\"",
+               "expected a multiple of the file's alignment, 32", NULL);
+    test_fails(load(change(path, state, "bf16", -2, 0)), MSC_E_FORMAT, path, ": byte ",
+               "has the byte 0 in it", NULL);
+    test_fails(load(change(path, state, "text", -1, 0)), MSC_E_FORMAT, path, ": byte ",
+               "has the byte 0 in it", NULL);
+    assert_int_equal(load(change(path, state, "bf16", -2, 'F')), MSC_OK);
+}
+
 // ---- Blocks -----------------------------------------------------------------------------------
 
 static const struct msc_array *find(const struct msc_array_list *list,
@@ -136,6 +169,7 @@ int main(void) {
         cmocka_unit_test(test_data_gguf__values),
         cmocka_unit_test(test_data_gguf__tensors),
         cmocka_unit_test(test_data_gguf__damaged),
+        cmocka_unit_test(test_data_gguf__names_and_offsets),
         cmocka_unit_test(test_data_gguf__blocks),
     };
     return cmocka_run_group_tests(tests, test_folder_setup, test_folder_teardown);

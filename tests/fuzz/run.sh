@@ -100,6 +100,15 @@ seeds_arrays() {
     words "$tree"/data/npy_dict.c "$tree"/data/safetensors.c >"$work/arrays/dict"
 }
 
+# Models, and importance files in both forms. The decoder is in the corpus.
+seeds_gguf() {
+    local file
+    for file in "$tree"/tests/data/files/{small,importance}.gguf "$tree"/tests/data/files/importance*.dat; do
+        seed gguf <"$file"
+    done
+    words "$tree"/data/gguf*.c "$tree"/graph/gguf/*.c "$tree"/tools/importance.c >"$work/gguf/dict"
+}
+
 # The configurations inside the program's test scripts, without the shell lines around them.
 configs() {
     cat "$tree/examples/digits/digits.json"
@@ -232,7 +241,7 @@ fuzz() {
     [ -n "$more" ] && [ "$found" -eq 0 ]
 }
 
-[ $# -gt 0 ] || set -- onnx external graph_json graph_text graph_rules run kernels arrays config record attempt \
+[ $# -gt 0 ] || set -- onnx external gguf graph_json graph_text graph_rules run kernels arrays config record attempt \
     beside plans program table command vulkan_files
 failed=0
 for name in "$@"; do

@@ -3,7 +3,7 @@
 . "$(dirname "$0")/../lib.sh"
 model=$FILES/../../data/files/llama.gguf
 cp "$model" llama.gguf
-cp "$FILES"/../../data/files/importance.* .
+cp "$FILES"/../../data/files/importance*.* .
 jq -cn '[range(400) | . * . % 47]' >ids.jsonl
 
 echo "- weights have the names of the file"
@@ -47,19 +47,32 @@ mscgym run llama.gguf --input input_ids="$FILES/../../data/files/gguf_ids.npy" -
 cmp c/logits.npy d/logits.npy && echo same logits
 
 echo "- importance of llama.cpp, in both forms"
-for form in gguf dat; do
-    jq -c --arg f "importance.$form" '.quantize.gym[0].env += {imatrix: $f, choices: [{type: "q4_0"}, {bits: 4, group_size: 32, observer: "hessian"}]} |
+for form in gguf dat large; do
+    file=importance.$form
+    [ $form != large ] || file=importance_large.dat
+    jq -c --arg f $file '.quantize.gym[0].env += {imatrix: $f, choices: [{type: "q4_0"}, {bits: 4, group_size: 32, observer: "hessian"}]} |
         .workspace = "i" | del(.quantize.gym[0].env.bounds) | .quantize.gym[0].budget.trials = 0' search.json >importance.json
     rm -rf i && mscgym search importance.json --quiet >out.txt 2>&1 || cat out.txt
     grep -c baseline i/quantize_0.jsonl
     mscgym show i/quantize_0.jsonl --json | jq -c '[.. | .distill_loss? // empty]' >"loss_$form"
 done
-cmp loss_gguf loss_dat && echo same losses
+cmp loss_gguf loss_dat && cmp loss_gguf loss_large && echo same losses
 jq -c 'del(.quantize.gym[0].env.imatrix) | .workspace = "j"' importance.json >option.json
 mkdir elsewhere && (cd elsewhere && mscgym search ../option.json --imatrix ../importance.gguf --quiet >out.txt 2>&1 || cat out.txt)
 jq -r 'select(.kind == "header") | .config.quantize.gym[0].env.imatrix' j/quantize_0.jsonl
 mscgym show j/quantize_0.jsonl --json | jq -c '[.. | .distill_loss? // empty]' | cmp - loss_gguf && echo same losses
 mscgym resume j/quantize_0.jsonl --trials 2 --quiet >out.txt 2>&1 || cat out.txt
+cp importance.gguf kept.gguf && cp importance.dat importance.gguf
+mscgym resume j/quantize_0.jsonl --trials 3 --quiet 2>&1 | grep ^mscgym
+mv kept.gguf importance.gguf
+mscgym resume j/quantize_0.jsonl --trials 3 --quiet >out.txt 2>&1 || cat out.txt
+quantize() {
+    mscgym quantize llama.gguf --inputs ids.jsonl --sequence 16 --threads 1 "$@" >out.txt 2>&1 || cat out.txt
+}
+quantize -o measured.onnx
+quantize -o imatrix.onnx --imatrix importance.gguf
+cmp -s measured.onnx imatrix.onnx || echo "another model by importance"
+quantize -o imatrix.onnx --imatrix no.gguf
 
 echo "- errors"
 fails() {

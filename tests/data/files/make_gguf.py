@@ -80,7 +80,7 @@ def make_small():
 
 
 def make_importance():
-    """The same importance in both forms."""
+    """The same importance in both forms; importance_large.dat has it times 2^124."""
     rng = np.random.default_rng(2)
     entries = {f"blk.0.{name}.weight": (rng.random(n) ** 4).astype("f4")
                for name, n in (("attn_q", 64), ("ffn_down", 256))}
@@ -88,21 +88,24 @@ def make_importance():
     writer.add_type("imatrix")
     writer.add_array("imatrix.datasets", ["text.txt"])
     writer.add_uint32("imatrix.chunk_count", 2)
-    data = struct.pack("<i", len(entries))
+    data = large = struct.pack("<i", len(entries))
     for name, x in entries.items():
         writer.add_tensor(f"{name}.in_sum2", (x * 64).reshape(1, -1))
         writer.add_tensor(f"{name}.counts", np.array([[64]], dtype="f4"))
-        data += struct.pack("<i", len(name)) + name.encode() + struct.pack("<ii", 4, len(x))
-        data += (x * 4).tobytes()
+        head = struct.pack("<i", len(name)) + name.encode() + struct.pack("<ii", 4, len(x))
+        data += head + (x * 4).tobytes()
+        large += head + np.ldexp(x, 126).tobytes()
     finish(writer)
     with open("importance.dat", "wb") as file:
         file.write(data + struct.pack("<ii", 2, 8) + b"text.txt")
+    with open("importance_large.dat", "wb") as file:
+        file.write(large)
     np.savez("importance.npz", **entries)
 
 
-def make_decoder(path, arch, is_tied):
+def make_decoder(path, arch, is_tied, embedding=64, inner=256):
     rng = np.random.default_rng(3)
-    embedding, heads, kv_heads, inner, words = 64, 4, 2, 256, 48
+    heads, kv_heads, words = 4, 2, 48
     writer = gguf.GGUFWriter(path, arch)
     writer.add_block_count(1)
     writer.add_context_length(128)
@@ -166,6 +169,8 @@ def make_decoders():
     for name, arch, is_tied in (("llama", "llama", True), ("qwen2", "qwen2", False)):
         make_decoder(f"{name}.gguf", arch, is_tied)
         arrays[name] = compute_logits(f"{name}.gguf", ids)
+    # A seed for the fuzzer.
+    make_decoder("../../fuzz/corpus/gguf/tiny", "qwen2", False, 32, 32)
     np.savez("gguf_logits.npz", **arrays)
     np.save("gguf_ids.npy", ids)
 
