@@ -50,7 +50,8 @@ const struct msc_param msc_config__top_params[] = {
      .type = MSC_PARAM_TEXT,
      .text = "auto"},
     {.name = "model",
-     .help = "network: an ONNX file, a decoder in GGUF, or MSCGraph (.msc or .json) with its .safetensors file",
+     .help = "network: an ONNX file, a decoder in GGUF, or MSCGraph (.msc or .json) with its "
+             ".safetensors file",
      .offset = TOP(model),
      .type = MSC_PARAM_TEXT},
     {.name = "bind",
@@ -139,14 +140,16 @@ const struct msc_param msc_config__section_params[] = {
      .offset = SECTION(strategy_file),
      .type = MSC_PARAM_TEXT},
     {.name = "target",
-     .help = "runtime that the model is for: onnxruntime, onnxruntime_avx2, onnxruntime_nbits, openvino, tensorrt, "
+     .help = "runtime that the model is for: onnxruntime, onnxruntime_avx2, onnxruntime_nbits, "
+             "openvino, tensorrt, "
              "tflite or generic",
      .offset = SECTION(target),
      .type = MSC_PARAM_TEXT,
      .text = "onnxruntime"},
     {.name = "runtime",
-     .help = "measurement in that runtime, if it is installed, at the end of a search: {threads, "
-             "rounds}, or false for none",
+     .help =
+         "measurement in that runtime, if it is installed, at the end of a search: {name, threads, "
+         "rounds}, or false for none",
      .offset = SECTION(runtime),
      .type = MSC_PARAM_JSON},
     {.name = "gym",
@@ -158,6 +161,10 @@ const struct msc_param msc_config__section_params[] = {
 };
 
 const struct msc_param msc_config__runtime_params[] = {
+    {.name = "name",
+     .help = "another runtime that runs the target's models, such as onnxruntime-web",
+     .offset = offsetof(struct msc_config_runtime_keys, name),
+     .type = MSC_PARAM_TEXT},
     {.name = "threads",
      .help = "threads of one run",
      .offset = offsetof(struct msc_config_runtime_keys, threads),
