@@ -38,8 +38,11 @@ static const struct msc_cli_option options[] = {
     {.name = "runtime",
      .argument = "NAME",
      .type = MSC_CLI_TEXT,
-     .names = "onnxruntime|openvino|cpu",
-     .help = "measure in onnxruntime (the default), openvino, or cpu, the kernels of mscgym",
+     .names = "onnxruntime|openvino|litert|onnxruntime-web|onnxruntime-web-chromium|onnxruntime-"
+              "webgpu|cpu",
+     .help =
+         "onnxruntime (the default), openvino, litert, onnxruntime-web, onnxruntime-web-chromium, "
+         "onnxruntime-webgpu, or cpu, the kernels of mscgym",
      .offset = BENCH(runtime)},
     {.name = "input",
      .argument = "FILE",
@@ -293,7 +296,8 @@ const struct msc_cli_command msc_cmd_bench = {
     .description =
         "In each round all models run one after another, and each round gives one ratio per model. "
         "Prints median and quartiles of the rounds and of the ratios, and the bytes of the files. "
-        "onnxruntime and openvino run in the program mscgym-runtime, whose Python must have them. "
+        "All but cpu run in the program mscgym-runtime, whose Python must have them. litert takes "
+        ".tflite files. "
         "MSCGYM_RUNTIME names another program, such as \"/my/python /usr/bin/mscgym-runtime\".",
     .examples = "  mscgym bench digits.onnx msc_workspace/digits.onnx\n"
                 "  mscgym bench digits.onnx small.onnx --threads 1 --input calibration.npz\n"

@@ -20,6 +20,7 @@ exec \"\${MSCGYM_PYTHON:-python3}\" -m mscgym.${module} \"$@\"
     install(PROGRAMS "${launcher}" DESTINATION mscgym/bin)
 endforeach()
 install(FILES "${PROJECT_SOURCE_DIR}/tools/mscgym-runtime" DESTINATION mscgym RENAME runtime.py)
+install(FILES "${PROJECT_SOURCE_DIR}/tools/mscgym-runtime-web.mjs" DESTINATION mscgym)
 
 # The headers include cJSON.h, which machines that install wheels may lack.
 find_path(MSC_CJSON_INCLUDE_DIR cjson/cJSON.h REQUIRED)

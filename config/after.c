@@ -9,13 +9,16 @@ enum msc_status msc_config__read_runtime(struct msc_config *c, struct msc_config
                                          const cJSON *value, const char *where) {
     struct msc_config_runtime_keys keys;
     if (value && !cJSON_IsObject(value) && !cJSON_IsBool(value)) {
-        return MSC_FAIL(MSC_E_INVALID, "%s: %s: expected {\"threads\", \"rounds\"}, or false",
-                        c->path, where);
+        return MSC_FAIL(MSC_E_INVALID,
+                        "%s: %s: expected {\"name\", \"threads\", \"rounds\"}, or false", c->path,
+                        where);
     }
     MSC_TRY(msc_config__read(c, msc_config__runtime_params, &keys,
                              cJSON_IsObject(value) ? value : NULL, where));
-    *out = (struct msc_config_runtime){
-        .is_wanted = !cJSON_IsFalse(value), .threads = keys.threads, .rounds = keys.rounds};
+    *out = (struct msc_config_runtime){.is_wanted = !cJSON_IsFalse(value),
+                                       .name = keys.name,
+                                       .threads = keys.threads,
+                                       .rounds = keys.rounds};
     return MSC_OK;
 }
 
@@ -129,12 +132,12 @@ enum msc_status msc_config__read_distill(struct msc_config *c, cJSON **out, cons
 enum msc_status msc_config__write_runtime(cJSON *section, const struct msc_config_runtime *runtime,
                                           bool is_full) {
     struct msc_config_runtime_keys usual;
-    const struct msc_config_runtime_keys keys = {runtime->threads, runtime->rounds};
+    const struct msc_config_runtime_keys keys = {runtime->name, runtime->threads, runtime->rounds};
     if (!runtime->is_wanted) {
         return msc_json_add_bool(section, "runtime", false);
     }
     msc_param_defaults(msc_config__runtime_params, &usual);
-    if (!is_full && keys.threads == usual.threads && keys.rounds == usual.rounds) {
+    if (!is_full && !keys.name && keys.threads == usual.threads && keys.rounds == usual.rounds) {
         return MSC_OK;
     }
     cJSON *object = cJSON_CreateObject();

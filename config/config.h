@@ -37,6 +37,7 @@ enum msc_config_baseline {
 // ends.
 struct msc_config_runtime {
     bool is_wanted;
+    const char *name; // NULL: the target's runtime
     int64_t threads, rounds;
 };
 

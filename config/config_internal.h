@@ -33,6 +33,7 @@ struct msc_config_pass {
 };
 
 struct msc_config_runtime_keys {
+    const char *name;
     int64_t threads, rounds;
 };
 

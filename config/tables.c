@@ -147,8 +147,9 @@ const struct msc_param msc_config__section_params[] = {
      .type = MSC_PARAM_TEXT,
      .text = "onnxruntime"},
     {.name = "runtime",
-     .help = "measurement in that runtime, if it is installed, at the end of a search: {threads, "
-             "rounds}, or false for none",
+     .help =
+         "measurement in that runtime, if it is installed, at the end of a search: {name, threads, "
+         "rounds}, or false for none",
      .offset = SECTION(runtime),
      .type = MSC_PARAM_JSON},
     {.name = "gym",
@@ -160,6 +161,10 @@ const struct msc_param msc_config__section_params[] = {
 };
 
 const struct msc_param msc_config__runtime_params[] = {
+    {.name = "name",
+     .help = "another runtime that runs the target's models, such as onnxruntime-web",
+     .offset = offsetof(struct msc_config_runtime_keys, name),
+     .type = MSC_PARAM_TEXT},
     {.name = "threads",
      .help = "threads of one run",
      .offset = offsetof(struct msc_config_runtime_keys, threads),

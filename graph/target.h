@@ -50,6 +50,8 @@ struct msc_target {
     const char *alias; // another name, or NULL
     // Name of the runtime in tools/runtime.h; NULL if tools/runtime.h does not support it.
     const char *runtime;
+    const char *suffix;    // of the files that the runtime reads, such as ".tflite"; NULL: ".onnx"
+    bool has_kernel_times; // the runtime tells how long each kernel takes
     // Limits of the target's integer arithmetic. A weight with a single scale is accepted as a
     // per-channel weight with equal scales, unless `weights_per_channel` is set.
     int32_t min_bits, max_bits;

@@ -56,6 +56,10 @@ enum msc_status msc_place__start(struct msc_runtime **out, const struct msc_plac
             return MSC_FAIL(status, "%s, or a device of mscgym, such as cpu", msc_status_message());
         }
         MSC_TRY(status);
+        if (!is_device(backends[i]) && !found->runs_chains) {
+            return MSC_FAIL(MSC_E_UNSUPPORTED, "backend %s: it does not run pieces of networks",
+                            backends[i]);
+        }
     }
     return MSC_OK;
 }
@@ -76,7 +80,7 @@ static enum msc_status choose_backends(struct measure *m) {
         m->backends[m->n_backends++] = m->o->backends[i];
     }
     for (size_t i = 0; i < host->n_found && m->o->n_backends == 0; i++) {
-        if (host->found[i].version) {
+        if (host->found[i].version && host->found[i].runs_chains) {
             m->backends[m->n_backends++] = host->found[i].name;
         }
     }

@@ -1,6 +1,7 @@
 #include "pipeline/claim_files.h"
 
 #include "base/file.h"
+#include "graph/target.h"
 #include "pipeline/left_outputs.h"
 #include "pipeline/read_files.h"
 #include "records/record_files.h"
@@ -63,15 +64,17 @@ static enum msc_status claim_entry(struct msc_file_set *files, struct msc_setup 
 // The ending of the compressed model, if the configuration does not name it.
 static const char *model_suffix(const struct msc_config *c) {
     for (size_t i = 0; i < c->n_entries; i++) {
-        if (c->entries[i].target && strcmp(c->entries[i].target, "tflite") == 0) {
-            return ".tflite";
+        const char *name = c->entries[i].target;
+        const struct msc_target *target = name ? msc_target_find(name) : NULL;
+        if (target && target->suffix) {
+            return target->suffix;
         }
     }
     return ".onnx";
 }
 
 // Sets the path of the compressed model: WORKSPACE/<model>.onnx or, if that file is the model
-// itself, WORKSPACE/<model>.compressed.onnx. For target tflite, it ends in .tflite.
+// itself, WORKSPACE/<model>.compressed.onnx. The target may ask for another ending.
 static enum msc_status choose_model(struct msc_setup *setup) {
     const struct msc_config *c = setup->config;
     struct msc_file_set model = {0};

@@ -20,7 +20,8 @@
 struct msc_delivery {
     struct msc_arena arena;
     struct msc_delivery_options options;
-    const char *runtime_name; // NULL: the target has none
+    const char *runtime_name; // NULL: none
+    const char *suffix;       // of the files that it reads
     struct msc_runtime *runtime;
     const char *version, *missing; // of a runtime that was started
     bool is_started;
@@ -32,21 +33,14 @@ struct msc_delivery {
 
 // ---- Opening and closing ----------------------------------------------------------------------
 
-static const char *runtime_of(const char *target) {
-    const struct msc_target *t = target ? msc_target_find(target) : NULL;
-    return t ? t->runtime : NULL;
-}
-
-bool msc_delivery_has_runtime(const char *target) {
-    return runtime_of(target) != NULL;
-}
-
 enum msc_status msc_delivery_open(struct msc_delivery **out,
                                   const struct msc_delivery_options *options) {
     struct msc_delivery *d = msc_alloc_zero(1, sizeof *d);
     MSC_TRY(MSC_ALLOCATED(d));
     d->options = *options;
-    d->runtime_name = runtime_of(options->target);
+    const struct msc_target *target = options->target ? msc_target_find(options->target) : NULL;
+    d->runtime_name = options->runtime;
+    d->suffix = target && target->suffix ? target->suffix : ".onnx";
     enum msc_status status = msc_scratch_make(&d->scratch, &d->arena);
     if (status == MSC_OK) {
         d->outputs_path = msc_path_join(&d->arena, d->scratch.path, "outputs.npz");
@@ -172,6 +166,9 @@ static enum msc_status runtime_object(cJSON **out, struct msc_delivery_plan *pla
 enum msc_status msc_model_file_bytes(uint64_t *out, const char *path, struct msc_arena *arena) {
     const char *const *beside = NULL;
     size_t n = 0;
+    if (msc_export_is_tflite(path)) { // it holds its weights
+        return msc_file_size(out, path);
+    }
     MSC_TRY(msc_graph_companions(&beside, &n, arena, path));
     *out = 0;
     for (size_t i = 0; i <= n; i++) {
@@ -204,20 +201,15 @@ static enum msc_status export_plan(const struct msc_delivery *d,
     return status;
 }
 
-static bool is_onnx(const char *path) {
-    size_t n = strlen(path);
-    return n > 5 && strcmp(path + n - 5, ".onnx") == 0;
-}
-
 enum msc_status msc_delivery_export(struct msc_delivery *d, struct msc_delivery_plan *plan) {
     const char *original = d->options.model->path;
     uint64_t n_bytes = 0;
-    bool is_original = !plan->choices && !plan->strategy && is_onnx(original);
+    bool is_original = !plan->choices && !plan->strategy && msc_path_ends_in(original, d->suffix);
     if (is_original) {
         plan->path = original;
-    } else if (!plan->path) {
-        plan->path =
-            msc_arena_printf(&d->arena, "%s/plan_%zu.onnx", d->scratch.path, d->n_exported++);
+    } else if (!plan->path || !msc_path_ends_in(plan->path, d->suffix)) {
+        plan->path = msc_arena_printf(&d->arena, "%s/plan_%zu%s", d->scratch.path, d->n_exported++,
+                                      d->suffix);
         MSC_TRY(MSC_ALLOCATED(plan->path));
         MSC_TRY(export_plan(d, plan));
     }

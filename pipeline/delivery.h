@@ -24,8 +24,9 @@ struct msc_strategy;
 struct msc_delivery_options {
     struct msc_env *env;
     struct msc_model *model;
-    const char *target; // the search's target; may be NULL
-    int n_threads;      // threads of the runtime
+    const char *target;  // the search's target; may be NULL
+    const char *runtime; // runtime to measure in; NULL: none
+    int n_threads;       // threads of the runtime
     int64_t n_rounds;
     const struct msc_log *log;
     const struct msc_cancel *cancel;
@@ -39,16 +40,15 @@ struct msc_delivery_plan {
     const char *name;        // for messages: "trial 17", "uniform 8"
     const uint32_t *choices; // NULL: see `strategy`; both NULL: the float model's own file
     const struct msc_strategy *strategy; // a plan that no choices describe, or NULL
-    const char *path;    // path of the exported model; if it is set before, the file exists
+    // Path of the exported model. If it is set before, the file exists; it is used if the runtime
+    // reads files with its ending.
+    const char *path;
     const char *failure; // why the plan cannot be measured, or NULL
     bool is_refused;     // the runtime refuses the model
     // The results, as in a report (docs/record.md): file_bytes, and `runtime` with distill_loss,
     // accuracy, latency_us, us_by_round, validation. Owned by the owner of the plan (cJSON_Delete).
     struct cJSON *found;
 };
-
-// True if the target has a runtime that can be measured.
-bool msc_delivery_has_runtime(const char *target);
 
 // *out is owned by the caller. Opening does not start the runtime: call msc_delivery_start.
 enum msc_status msc_delivery_open(struct msc_delivery **out,

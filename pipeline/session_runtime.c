@@ -1,8 +1,14 @@
 #include "pipeline/session_runtime.h"
 
 #include "base/json.h"
+#include "graph/target.h"
 
 #include <math.h>
+
+static const char *runtime_of(const struct msc_config_entry *e) {
+    const struct msc_target *target = e->target ? msc_target_find(e->target) : NULL;
+    return e->runtime.name ? e->runtime.name : target ? target->runtime : NULL;
+}
 
 static void tell_step(void *payload, const char *what) {
     struct msc_news *n = payload;
@@ -17,6 +23,7 @@ enum msc_status msc_session_open_delivery(struct msc_delivery **out, const struc
         .env = s->env,
         .model = s->setup->model,
         .target = e->target,
+        .runtime = runtime_of(e),
         .n_threads = (int)e->runtime.threads,
         .n_rounds = e->runtime.rounds,
         .log = s->setup->log,
@@ -35,8 +42,7 @@ void msc_session_tell_refused(const struct msc_session *s, const struct msc_deli
 }
 
 bool msc_session_has_runtime(const struct msc_session *s) {
-    const struct msc_config_entry *e = s->entry;
-    return e->runtime.is_wanted && msc_delivery_has_runtime(e->target) && s->setup->model &&
+    return s->entry->runtime.is_wanted && runtime_of(s->entry) && s->setup->model &&
            s->setup->model->dataset && msc_env_has_edits(s->env);
 }
 
@@ -49,7 +55,7 @@ enum msc_status msc_session_start_runtime(bool *is_there, cJSON *runtime,
         *is_there = true;
         return msc_delivery_describe(d, runtime);
     }
-    MSC_TRY(msc_json_add_text(runtime, "name", s->entry->target));
+    MSC_TRY(msc_json_add_text(runtime, "name", runtime_of(s->entry)));
     return msc_json_add_text(runtime, "missing", missing);
 }
 

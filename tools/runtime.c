@@ -143,6 +143,7 @@ static enum msc_status read_found(struct msc_runtime_found *out, const cJSON *it
         !copy_text(&out->missing, item, "missing", arena)) {
         return MSC_FAIL(MSC_E_NOMEM, "out of memory");
     }
+    out->runs_chains = !cJSON_IsFalse(msc_json_get(item, "chains"));
     if (!out->version == !out->missing) {
         return MSC_FAIL(MSC_E_FORMAT, "answer: %s must have \"version\" or \"missing\"", name);
     }

@@ -43,6 +43,7 @@ struct msc_runtime_found {
     const char *name;
     const char *version; // NULL: not usable
     const char *missing; // why it is not usable, and what to do; NULL: usable
+    bool runs_chains;    // takes pieces of networks (tools/runtime_chains.h)
 };
 struct msc_runtime_host {
     const char *processor;

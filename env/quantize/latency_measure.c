@@ -180,7 +180,7 @@ static enum msc_status profile_in_runtime(bool *is_there, struct msc_profile pro
     const struct msc_runtime_found *found = NULL;
     struct msc_runtime *runtime = NULL;
     struct msc_scratch scratch = {0};
-    const char *name = job->target ? job->target->runtime : NULL;
+    const char *name = job->target && job->target->has_kernel_times ? job->target->runtime : NULL;
     if (!name) {
         return MSC_OK;
     }

@@ -5,8 +5,8 @@
 
 RUNTIME is tools/mscgym-runtime. Outputs must equal those of onnxruntime called here sample by
 sample. A request that a runtime cannot serve must give a one-line message that names the file.
-Needs numpy, onnx and onnxruntime; openvino is tested if it is installed. Exits with 77 without
-onnxruntime.
+Needs numpy, onnx and onnxruntime; openvino, ai-edge-litert and, from npm, onnxruntime-web and
+puppeteer-core are tested if they are installed. Exits with 77 without onnxruntime.
 """
 import glob
 import json
@@ -125,7 +125,7 @@ def check_latency(helper, runtime, folder, wrong):
     digits = os.path.join(DIGITS, "digits.onnx")
     requests = [{"models": [digits, digits], "inputs": os.path.join(DIGITS, "calibration.npz"),
                  "batch": 8, "threads": 2}, {"models": paths}]
-    if runtime == "onnxruntime":
+    if runtime.startswith("onnxruntime"):
         requests.append({"models": paths[4:], "lengths": {"seq": 16}})
     for request in requests:
         answer = helper.ask("latency", runtime=runtime, rounds=5, **request)
@@ -182,7 +182,7 @@ def check_killed(command, mscgym, path, folder, wrong):
     check(wrong, not glob.glob(place + "/mscgym-*"), f"a helper that was killed has left {os.listdir(place)}")
 
 
-def check_refusals(helper, runtime, folder, wrong):
+def check_refusals(helper, runtime, has_profile, folder, wrong):
     with open(folder + "/text.onnx", "w", encoding="utf-8") as file:
         file.write("no model")
     good = folder + "/open.onnx"
@@ -202,7 +202,8 @@ def check_refusals(helper, runtime, folder, wrong):
         ("latency", {"models": [bad]}, "bad.onnx: " + runtime),
         ("latency", {"models": [text]}, "texts.onnx: "),
         ("latency", {"models": []}, "models must be a list of files"),
-        ("profile", {"models": [good, bad]}, "bad.onnx: " + runtime),
+        ("profile", {"models": [good, bad]}, f"bad.onnx: {runtime}" if has_profile else
+         f"open.onnx: {runtime} does not tell the times of its kernels"),
         ("latency", {"models": [good], "threads": 0}, "threads is 0"),
         ("latency", {"models": [good], "batch": "1"}, 'batch is "1"'),
         ("latency", {"models": [good], "lengths": {"m": 2}}, "open.onnx: no length of its inputs is"),
@@ -222,8 +223,27 @@ def check_refusals(helper, runtime, folder, wrong):
               f"{runtime}, {request}: says {said!r}, expected {expected!r}")
 
 
-def check_bench(command, mscgym, runtime, wrong):
-    path = os.path.join(DIGITS, "digits.onnx")
+def check_litert(helper, mscgym, folder, wrong):
+    """A float model in LiteRT gives the outputs of onnxruntime."""
+    path, data = os.path.join(DIGITS, "digits.onnx"), os.path.join(DIGITS, "calibration.npz")
+    written, out = folder + "/digits.tflite", folder + "/y.npz"
+    subprocess.run([mscgym, "export", "--model", path, "-o", written, "--quiet"], check=True)
+    with numpy.load(data) as file:
+        feeds = {name: file[name] for name in file.files}
+    expected = onnxruntime.InferenceSession(path).run(["scores"], feeds)[0]
+    for batch in (1, 100):
+        answer = helper.ask("outputs", runtime="litert", model=written, inputs=data, batch=batch, outputs=out)
+        check(wrong, answer.get("samples") == len(expected) and
+              numpy.allclose(numpy.load(out)["scores"], expected, 1e-4, 1e-4), f"litert, batch {batch}: {answer}")
+    answer = helper.ask("latency", runtime="litert", models=[written, written], rounds=5, threads=2)
+    check(wrong, [len(row["us"]) for row in answer.get("models", [])] == [5, 5], f"litert: {answer}")
+    for name, said in (("text.onnx", "text.onnx: litert"), ("absent.tflite", "there is no such file")):
+        answer = helper.ask("latency", runtime="litert", models=[os.path.join(folder, name)])
+        check(wrong, said in answer.get("error", "nothing"), f"litert: {answer}")
+    return written
+
+
+def check_bench(command, mscgym, runtime, path, wrong):
     done = subprocess.run([mscgym, "bench", path, path, "--runtime", runtime, "--threads", "1",
                            "--rounds", "5", "--json"], text=True, stdout=subprocess.PIPE,
                           env=os.environ | {"MSCGYM_RUNTIME": " ".join(command)}, check=False)
@@ -244,13 +264,19 @@ def main():
     hello = helper.ask("hello")
     runtimes = [row["name"] for row in hello["runtimes"] if "version" in row]
     wrong = [] if "onnxruntime" in runtimes else [f"hello: {hello}"]
+    with_profile = [row["name"] for row in hello["runtimes"] if row.get("chains", True)]
+    digits = os.path.join(DIGITS, "digits.onnx")
     with tempfile.TemporaryDirectory() as folder:
         for runtime in runtimes:
+            if runtime == "litert":
+                check_bench(command, mscgym, runtime, check_litert(helper, mscgym, folder, wrong), wrong)
+                continue
             check_outputs(helper, runtime, folder, wrong)
             check_latency(helper, runtime, folder, wrong)
-            check_profile(helper, runtime, folder, wrong)
-            check_refusals(helper, runtime, folder, wrong)
-            check_bench(command, mscgym, runtime, wrong)
+            if runtime in with_profile:
+                check_profile(helper, runtime, folder, wrong)
+            check_refusals(helper, runtime, runtime in with_profile, folder, wrong)
+            check_bench(command, mscgym, runtime, digits, wrong)
         check_killed(command, mscgym, os.path.join(folder, "profiled.onnx"), folder, wrong)
     check(wrong, helper.close() == 0, "the program did not end well")
     print("\n".join(wrong + [f"{', '.join(runtimes)}: {len(wrong)} errors"]))
