@@ -18,7 +18,6 @@ import http.client
 import json
 import os
 import secrets
-import shutil
 import ssl
 import sys
 import time
@@ -70,6 +69,8 @@ class Form:
         self.length = sum(sizes) + len(self._end)
 
     def _head(self, name: str, file: str | None = None) -> bytes:
+        if set(file or "") & set('"\r\n'):  # a form cannot say it
+            raise ServiceError(f"{file!r}: expected a name without quotes and line breaks; rename the file", 0)
         shown = f'; filename="{file}"' if file is not None else ""
         return f'--{self.boundary}\r\nContent-Disposition: form-data; name="{name}"{shown}\r\n'.encode()
 
@@ -99,6 +100,8 @@ class Client:
     def __init__(self, url: str, token: str, timeout: float = 60.0, context: ssl.SSLContext | None = None):
         self.url = url.rstrip("/")
         self._token = token.strip()
+        if not self._token.isascii():
+            raise ServiceError("the token has characters that no token has; copy it again", 0)
         self._timeout = timeout
         # What is meant for this machine, with a token, does not go to a proxy.
         direct = urllib.parse.urlsplit(self.url).hostname in LOOPBACK
@@ -114,9 +117,9 @@ class Client:
             raise ServiceError(f"{self.url}: {getattr(error, 'reason', None) or error!r}", 0) from None
 
     def _open(self, method: str, path: str, body: Any = None, headers: Mapping[str, str] | None = None) -> Any:
-        request = urllib.request.Request(self.url + path, body, {"Authorization": f"Bearer {self._token}",
-                                                                  **(headers or {})}, method=method)
         try:
+            request = urllib.request.Request(self.url + path, body, {"Authorization": f"Bearer {self._token}",
+                                                                      **(headers or {})}, method=method)
             return self._opener.open(request, timeout=self._timeout)
         except urllib.error.HTTPError as error:
             with error:
@@ -126,12 +129,19 @@ class Client:
             except (ValueError, KeyError, TypeError):
                 line = f"{self.url}: status {error.code}"
             raise ServiceError(line, error.code) from None
-        except (OSError, http.client.HTTPException) as error:
+        except (OSError, http.client.HTTPException, ValueError) as error:
             raise ServiceError(f"{self.url}: {getattr(error, 'reason', error)}", 0) from None
 
-    def _json(self, method: str, path: str, body: Any = None, headers: Mapping[str, str] | None = None) -> Any:
+    def _json(self, method: str, path: str, body: Any = None, headers: Mapping[str, str] | None = None,
+              member: str = "id") -> dict[str, Any]:
+        """The service's answer, an object that has this member."""
         with self._open(method, path, body, headers) as answer, self._answer():
-            return json.load(answer)
+            return self._checked(json.load(answer), member)
+
+    def _checked(self, answer: Any, member: str) -> dict[str, Any]:
+        if not isinstance(answer, dict) or member not in answer:
+            raise ServiceError(f"{self.url}: this answer is not from mscgym serve", 0)
+        return answer
 
     def submit(self, model: str | None = None, inputs: str | None = None, labels: str | None = None,
                config: str | Mapping[str, Any] | None = None, files: Sequence[str] = (),
@@ -153,39 +163,44 @@ class Client:
         if isinstance(config, Mapping):
             texts = {**texts, "config": json.dumps(config)}
         form = Form(texts, uploads)
-        return dict(self._json("POST", "/v1/jobs", iter(form), {
-            "Content-Type": f"multipart/form-data; boundary={form.boundary}", "Content-Length": str(form.length)}))
+        try:
+            return self._json("POST", "/v1/jobs", iter(form), {
+                "Content-Type": f"multipart/form-data; boundary={form.boundary}", "Content-Length": str(form.length)})
+        except ServiceError as error:
+            if error.status == 0:  # a service with an unknown token ends a large upload without an answer
+                self.jobs()
+            raise
 
     def submit_paths(self, **wish: Any) -> dict[str, Any]:
         """Submits files that the service has under one of its roots: `config` (an object) or `model`, `inputs`."""
-        return dict(self._json("POST", "/v1/jobs", json.dumps(wish).encode(), {"Content-Type": "application/json"}))
+        return self._json("POST", "/v1/jobs", json.dumps(wish).encode(), {"Content-Type": "application/json"})
 
     def jobs(self) -> list[dict[str, Any]]:
         """The user's jobs, newest first."""
-        return list(self._json("GET", "/v1/jobs")["jobs"])
+        return list(self._json("GET", "/v1/jobs", member="jobs")["jobs"])
 
     def job(self, id: str) -> dict[str, Any]:
-        return dict(self._json("GET", f"/v1/jobs/{id}"))
+        return self._json("GET", f"/v1/jobs/{_quoted(id)}")
 
     def cancel(self, id: str) -> dict[str, Any]:
         """Stops a job after its current round; called again, at once."""
-        return dict(self._json("POST", f"/v1/jobs/{id}/cancel"))
+        return self._json("POST", f"/v1/jobs/{_quoted(id)}/cancel")
 
     def resume(self, id: str) -> dict[str, Any]:
-        return dict(self._json("POST", f"/v1/jobs/{id}/resume"))
+        return self._json("POST", f"/v1/jobs/{_quoted(id)}/resume")
 
     def remove(self, id: str) -> None:
-        self._json("DELETE", f"/v1/jobs/{id}")
+        self._json("DELETE", f"/v1/jobs/{_quoted(id)}")
 
     def events(self, id: str) -> Iterator[dict[str, Any]]:
         """The job each time that it changes, until it ends."""
-        with self._open("GET", f"/v1/jobs/{id}/events") as answer, self._answer():
+        with self._open("GET", f"/v1/jobs/{_quoted(id)}/events") as answer, self._answer():
             for line in answer:
                 if line.startswith(b"data: "):
                     job = json.loads(line[6:])
                     if not job:
                         raise ServiceError(f"job {id} was removed", 404)
-                    yield job
+                    yield self._checked(job, "id")
 
     def wait(self, id: str) -> dict[str, Any]:
         """Follows a job to its end and returns it. A server that restarts meanwhile is waited for."""
@@ -204,24 +219,45 @@ class Client:
 
     def read(self, id: str, what: str) -> BinaryIO:
         """A file of the job, to be read and closed: one of `FILES`."""
-        stream: BinaryIO = self._open("GET", f"/v1/jobs/{id}/{what}")
+        stream: BinaryIO = self._open("GET", f"/v1/jobs/{_quoted(id)}/{what}")
         return stream
+
+    def _blocks(self, answer: BinaryIO) -> Iterator[bytes]:
+        with self._answer():
+            while block := answer.read(BLOCK):
+                yield block
+        if missing := getattr(answer, "length", None):  # Python does not tell
+            raise ServiceError(f"{self.url}: the answer ended {missing} bytes too early", 0)
+
+    def _save(self, answer: BinaryIO, path: str) -> None:
+        """Writes a file whole or not at all."""
+        part = path + ".part"
+        try:
+            with open(part, "wb") as file:
+                file.writelines(self._blocks(answer))
+            os.replace(part, path)
+        finally:
+            with contextlib.suppress(FileNotFoundError):
+                os.remove(part)
 
     def fetch(self, id: str, folder: str) -> list[str]:
         """Writes every file that the job has so far to a folder, and returns their paths."""
         written = []
-        os.makedirs(folder, exist_ok=True)
         for what, name in FILES.items():
             try:
                 with self.read(id, what) as answer:
+                    os.makedirs(folder, exist_ok=True)
                     path = os.path.join(folder, _model_name(name, answer) if what == "model" else name)
-                    with open(path, "wb") as file:
-                        shutil.copyfileobj(answer, file)
+                    self._save(answer, path)
                 written.append(path)
             except ServiceError as error:
                 if error.status != 409:  # the job does not have it
                     raise
         return written
+
+
+def _quoted(id: str) -> str:
+    return urllib.parse.quote(id, safe="")
 
 
 def _model_name(name: str, answer: BinaryIO) -> str:

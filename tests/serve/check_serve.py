@@ -8,6 +8,7 @@ refused, and kills the server and its searches. The case `disk` preloads the lib
 server. Prints failures; exits with 1 if there are any.
 """
 import fcntl
+import http.server
 import json
 import os
 import random
@@ -17,6 +18,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import urllib.error
 import urllib.request
@@ -24,7 +26,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from unittest import mock
 
-from serving import ANN, BOB, DIGITS, ROOT, Service, by_hand, canonical, children, digits, files_of, toy, wait_for
+from serving import (ANN, BOB, DIGITS, ROOT, Other, Service, by_hand, canonical, children, digits, files_of, toy,
+                     wait_for)
 
 from mscgym.client import Client, ServiceError
 
@@ -543,10 +546,34 @@ def check_document(mscgym, folder):
         validate(document)
 
 
+def check_client(mscgym, folder):
+    """The client at wrong addresses, with wrong tokens and names; what it fetches is whole or not there."""
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Other) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        client = Client(f"http://127.0.0.1:{server.server_address[1]}", ANN)
+        for call in (client.jobs, lambda: client.job("1"), lambda: list(client.events("1"))):
+            refused(0, "not from mscgym serve", call)
+        out = os.path.join(folder, "cut")
+        refused(0, "4000 bytes too early", client.fetch, "1", out)
+        check(os.listdir(out) == [], f"of a model that was cut off: {os.listdir(out)}")
+        server.shutdown()
+    refused(0, "nowhere: ", Client("nowhere", ANN).jobs)
+    refused(0, "the token has", Client, "http://127.0.0.1", "\u20ac")
+    big, quoted = _named(folder, "big.onnx", "x" * 40000000), _named(folder, 'q"uoted.onnx')
+    with Service(mscgym, folder) as service:
+        client = service.client()
+        for id in ("a b", "\u00e9", "../x", "?"):
+            refused(404, "there is no such job", client.job, id)
+        refused(404, "there is no such job", client.fetch, "0" * 12, os.path.join(folder, "none"))
+        check(not os.path.exists(os.path.join(folder, "none")), "there is a folder of a job that is not there")
+        refused(0, "rename the file", client.submit, model=quoted, inputs=quoted)
+        refused(401, "the token is missing or unknown", service.client("bad").submit, model=big, inputs=big)
+
+
 CASES = {"results": check_results, "access": check_access, "submissions": check_submissions, "limits": check_limits,
          "together": check_uploads_together, "pieces": check_pieces, "full_disk": check_full_disk,
          "starts": check_starts, "disk": check_disk, "crowd": check_crowd,
-         "control": check_control, "kills": check_kills, "document": check_document}
+         "control": check_control, "kills": check_kills, "document": check_document, "client": check_client}
 
 
 def main():

@@ -1,4 +1,5 @@
 """Starts `mscgym serve` and kills it, for the tests of this folder."""
+import http.server
 import json
 import os
 import shutil
@@ -142,3 +143,18 @@ def wait_for(what, seconds=60):
     while not (found := what()) and time.monotonic() < end:
         time.sleep(0.02)
     return found
+
+
+class Other(http.server.BaseHTTPRequestHandler):
+    """Answers as no service does: with other objects, and with a model that is cut off."""
+
+    def do_GET(self):
+        body, length = (b"x" * 1000, 5000) if self.path.endswith("/model") else (b"[1]", 3)
+        body, length = (b"data: [1]\n\n", 11) if self.path.endswith("/events") else (body, length)
+        self.send_response(200)
+        self.send_header("Content-Length", str(length))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *words):
+        pass
