@@ -4,6 +4,9 @@
 #include "graph/wide.h"
 #include "tools/strategy_internal.h"
 
+#include <math.h>
+#include <string.h>
+
 enum msc_status msc_strategy_multiply(struct msc_strategy *s, const char *tensor,
                                       const struct msc_array *factors) {
     const char *name = msc_arena_strdup(&s->arena, tensor);
@@ -50,6 +53,29 @@ out:
     return status;
 }
 
+// Is each factor finite, and has the product the activation's shape, whatever its open lengths are?
+static bool fits(const struct msc_tensor *t, const struct msc_array *factors) {
+    const int64_t *dims = msc_array_dims(factors);
+    const float *x = msc_array_data(factors);
+    int n_dims = msc_array_n_dims(factors), n_before = t->n_dims - n_dims;
+    bool is_good = n_before >= 0;
+    for (int i = 0; is_good && i < n_dims; i++) {
+        is_good = dims[i] == 1 || dims[i] == t->dims[n_before + i];
+    }
+    for (int64_t i = 0; is_good && i < msc_array_n_elements(factors); i++) {
+        is_good = isfinite(x[i]);
+    }
+    return is_good;
+}
+
+static bool is_listed_before(const struct msc_strategy *s, size_t i) {
+    bool is_listed = false;
+    for (size_t k = 0; k < i; k++) {
+        is_listed = is_listed || strcmp(s->multiplied[k].tensor, s->multiplied[i].tensor) == 0;
+    }
+    return is_listed;
+}
+
 // `to` is a copy of `g`, with more joints.
 static enum msc_status multiply_tensor(struct msc_graph *to, const struct msc_graph *g,
                                        const struct msc_strategy_weight *m) {
@@ -58,6 +84,12 @@ static enum msc_status multiply_tensor(struct msc_graph *to, const struct msc_gr
         msc_graph_tensor(g, tensor)->dtype != MSC_DTYPE_F32) {
         return MSC_FAIL(MSC_E_STATE,
                         "the strategy multiplies activation %s, which the model does not have",
+                        m->tensor);
+    }
+    if (!fits(msc_graph_tensor(g, tensor), m->elements)) {
+        return MSC_FAIL(MSC_E_STATE,
+                        "the strategy multiplies activation %s by factors that do not fit its "
+                        "shape, or are not finite",
                         m->tensor);
     }
     struct msc_str name = {0};
@@ -94,7 +126,10 @@ enum msc_status msc_strategy__multiply_graph(struct msc_graph **out, const struc
     MSC_TRY(msc_graph_clone(&made, g));
     enum msc_status status = MSC_OK;
     for (size_t i = 0; status == MSC_OK && i < s->n_multiplied; i++) {
-        status = multiply_tensor(made, g, &s->multiplied[i]);
+        status = is_listed_before(s, i)
+                     ? MSC_FAIL(MSC_E_STATE, "the strategy multiplies activation %s twice",
+                                s->multiplied[i].tensor)
+                     : multiply_tensor(made, g, &s->multiplied[i]);
     }
     status = status == MSC_OK ? msc_graph_finalize(made) : status;
     if (status != MSC_OK) {

@@ -254,12 +254,16 @@ def check_multiplied(mscgym, folder, rng, bits):
     strategy = os.path.join(folder, "wrong.json")
     with open(os.path.join(folder, "same.json"), encoding="utf-8") as file:
         members = json.load(file)
-    for wrong in ({"tensor": "absent"}, {"shape": [2, 1, 1], "elements": base64.b64encode(b"\0" * 8).decode()}):
-        members["multiply"][0] = {**members["multiply"][0], **wrong}
+    good = members["multiply"]
+    factors_of = lambda *shape, value=1: {  # noqa: E731
+        **good[0], "shape": shape, "elements": base64.b64encode(np.full(shape, value, "<f4").tobytes()).decode()}
+    for wrong, said in ({**good[0], "tensor": "absent"}, "does not have"), (factors_of(2, 1, 1), "not fit"), \
+                       (factors_of(2, 4, 1, 1), "not fit"), (factors_of(1, 1, 4, 1, 1), "not fit"), \
+                       (factors_of(4, 1, 1, value=np.nan), "not finite"), (good[1], "twice"):
         with open(strategy, "w", encoding="utf-8") as file:
-            json.dump(members, file)
+            json.dump({**members, "multiply": [wrong, *good[1:]]}, file)
         text = run(mscgym, "export", "--model", path, "--strategy", strategy, "-o", strategy + ".onnx", fails=True)
-        check(text.count("\n") == 1 and not os.path.exists(strategy + ".onnx"), text)
+        check(text.count("\n") == 1 and said in text and not os.path.exists(strategy + ".onnx"), text)
 
 
 def check_errors(mscgym, folder, rng):
