@@ -4,6 +4,7 @@
 #include "report/assets.h"
 #include "report/page_internal.h"
 
+#include <stdio.h>
 #include <string.h>
 
 // ---- Head -------------------------------------------------------------------------------------
@@ -46,16 +47,15 @@ static void write_scripts(struct msc_str *out) {
 
 // ---- Body -------------------------------------------------------------------------------------
 
-// Parts that only some records have.
-static bool has_part(const cJSON *record, const char *id) {
-    bool is_measured = strcmp(id, "measured") == 0;
-    const cJSON *effects = msc_json_get(record, "effects");
-    return is_measured                     ? msc_json_get(record, "layers") != NULL
-           : strcmp(id, "importance") == 0 ? msc_json_get(effects, "importance") != NULL
-                                           : true;
+// Do the parts of the only record have one with this id?
+static bool has_part(const char *articles, const char *id) {
+    char text[64];
+    snprintf(text, sizeof text, " id=\"r0-%s\"", id);
+    return strstr(articles, text) != NULL;
 }
 
-static void write_links(struct msc_str *out, const cJSON *records, const char *back) {
+static void write_links(struct msc_str *out, const cJSON *records, const char *articles,
+                        const char *back) {
     static const struct {
         const char *id, *name;
     } parts[] = {{"box", "Result"},      {"plans", "Plans"},           {"progress", "Best so far"},
@@ -72,7 +72,7 @@ static void write_links(struct msc_str *out, const cJSON *records, const char *b
     }
     if (cJSON_GetArraySize(records) == 1) {
         for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
-            if (has_part(records->child, parts[i].id)) {
+            if (has_part(articles, parts[i].id)) {
                 msc_str_printf(out, "<li><a href=\"#r0-%s\">%s</a></li>\n", parts[i].id,
                                parts[i].name);
             }
@@ -100,24 +100,33 @@ static void write_top(struct msc_str *out, bool is_live) {
     }
 }
 
-static enum msc_status write_body(struct msc_str *out, const cJSON *document,
-                                  const struct msc_page_options *o) {
+static enum msc_status write_articles(struct msc_str *out, const cJSON *document) {
     const cJSON *records = msc_json_get(document, "records"), *record = NULL;
     int index = 0;
-    write_top(out, o->is_live);
-    write_links(out, records, o->back);
-    msc_str_append(out, "</header>\n<main id=\"main\">\n");
-    if (msc_asset_charts.n_bytes == 0) {
-        msc_str_append(out,
-                       "<p class=\"note\">This mscgym was built without Chart.js, so this page has "
-                       "tables but no charts.</p>\n");
-    }
     if (cJSON_GetArraySize(records) > 1) {
         MSC_TRY(msc_page__compare(out, records, msc_json_get(document, "verdict")));
     }
     cJSON_ArrayForEach(record, records) {
         MSC_TRY(msc_page__record(out, record, index++));
     }
+    return msc_str_status(out);
+}
+
+static enum msc_status write_body(struct msc_str *out, const cJSON *document,
+                                  const struct msc_page_options *o) {
+    struct msc_str articles = {0};
+    enum msc_status status = write_articles(&articles, document);
+    write_top(out, o->is_live);
+    write_links(out, msc_json_get(document, "records"), msc_str_text(&articles), o->back);
+    msc_str_append(out, "</header>\n<main id=\"main\">\n");
+    if (msc_asset_charts.n_bytes == 0) {
+        msc_str_append(out,
+                       "<p class=\"note\">This mscgym was built without Chart.js, so this page has "
+                       "tables but no charts.</p>\n");
+    }
+    msc_str_append(out, msc_str_text(&articles));
+    msc_str_finish(&articles);
+    MSC_TRY(status);
     msc_str_append(out, "</main>\n<footer><p>Made by ");
     msc_html_text(out, msc_page__text(document, "program"));
     msc_str_append(

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Reads the figures of `mscgym report --figures` back: every mark, measured by the ticks of both axes, must be a
-value of the record.
+value of the record. The links of a page lead to its parts.
 
 usage: check_figures.py MSCGYM FILES
 
@@ -139,6 +139,19 @@ def check_compared(path, documents):
         assert is_near(y(float(re.findall(r"V([\d.]+)", step)[-1])), value), (step, value)
 
 
+def check_links(mscgym, name, tasks, choices, trials, missing):
+    """Small searches lack parts of the page."""
+    Path(f"{name}.json").write_text(json.dumps({"verbose": "error", "workspace": name, "gym": [{
+        "record": "r.jsonl", "env": {"type": "toy", "tasks": tasks, "choices": choices, "seed": 1},
+        "agent": {"type": "random"}, "budget": {"trials": trials}}]}), encoding="utf-8")
+    run(mscgym, "search", f"{name}.json", "--quiet")
+    run(mscgym, "report", f"{name}/r.jsonl", "-o", f"{name}.html")
+    page = Path(f"{name}.html").read_text(encoding="utf-8")
+    links, ids = set(re.findall(r'href="#([^"]+)"', page)), set(re.findall(r' id="([^"]+)"', page))
+    assert links <= ids and "r0-box" in links, links - ids
+    assert not any(f"r0-{part}" in ids for part in missing), ids
+
+
 def main():
     if len(sys.argv) != 3:
         print(__doc__.strip(), file=sys.stderr)
@@ -148,6 +161,9 @@ def main():
         os.chdir(folder)
         record = search(mscgym, files, "one", {"budget": {"trials": 60}})
         document = json.loads(run(mscgym, "report", record, "--json"))
+        check_links(mscgym, "few", 1, 2, 3, ["importance", "speed"])
+        check_links(mscgym, "single", 3, 1, 3, ["importance", "speed", "choices"])
+        check_links(mscgym, "many", 6, 3, 100, [])
         said = run(mscgym, "report", record, "-o", "page.html", "--figures", "new/figures")
         names = re.findall(r"figure: (.*)", said)
         assert sorted(names) == sorted(str(p) for p in Path("new/figures").iterdir()), said
