@@ -8,6 +8,7 @@
 //     {"call": "open", "model": FILE, "data": FILE or null}   {"session", "inputs": [{name, type, shape}]}
 //     {"call": "feed", "session", "feeds": {NAME: {type, shape, bytes}}}                    {}
 //     {"call": "run", "session", "runs"}                      {"us": [microseconds of each run]}
+//     {"call": "close", "session"}                            {}
 //     {"call": "outputs", "session"}                          {"outputs": {NAME: {type, shape, bytes}}}
 //
 // `bytes` is base64.
@@ -50,6 +51,11 @@ function makeEngine(ort, provider, threads, read) {
       sessions.push({ session, feeds: {} });
       const inputs = session.inputMetadata.map(({ name, type, shape }) => ({ name, type, shape }));
       return { session: sessions.length - 1, inputs };
+    },
+    async close({ session }) {
+      await sessions[session].session.release();
+      sessions[session] = null;
+      return {};
     },
     async feed({ session, feeds }) {
       sessions[session].feeds = Object.fromEntries(Object.entries(feeds).map(([name, row]) => [name, decode(row)]));
@@ -126,7 +132,7 @@ async function engineInChromium() {
   const publish = (file) => file && `${models.push(file) - 1}/${path.basename(file)}`;
   return {
     open: ({ model, data }) => call("open")({ model: publish(model), data: publish(data) }),
-    feed: call("feed"), run: call("run"), outputs: call("outputs"),
+    close: call("close"), feed: call("feed"), run: call("run"), outputs: call("outputs"),
   };
 }
 

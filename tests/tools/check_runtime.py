@@ -243,6 +243,18 @@ def check_litert(helper, mscgym, folder, wrong):
     return written
 
 
+def check_memory(helper, folder, wrong):
+    """Models of 200 MB, one after the other, need more than the 4 GiB of WebAssembly if none is closed."""
+    path = model(folder + "/large.onnx", [("MatMul", ["x", "w"], ["y"])], [("x", types.FLOAT, [1, 7000])],
+                 [("y", types.FLOAT, [1, 7000])], [("w", numpy.zeros((7000, 7000), numpy.float32))])
+    for turn in range(24):
+        answer = helper.ask("latency", runtime="onnxruntime-web", models=[path], rounds=1)
+        if "models" not in answer:
+            wrong.append(f"onnxruntime-web, large model {turn}: {answer}")
+            break
+    os.remove(path)
+
+
 def check_bench(command, mscgym, runtime, path, wrong):
     done = subprocess.run([mscgym, "bench", path, path, "--runtime", runtime, "--threads", "1",
                            "--rounds", "5", "--json"], text=True, stdout=subprocess.PIPE,
@@ -277,6 +289,8 @@ def main():
                 check_profile(helper, runtime, folder, wrong)
             check_refusals(helper, runtime, runtime in with_profile, folder, wrong)
             check_bench(command, mscgym, runtime, digits, wrong)
+        if "onnxruntime-web" in runtimes:
+            check_memory(helper, folder, wrong)
         check_killed(command, mscgym, os.path.join(folder, "profiled.onnx"), folder, wrong)
     check(wrong, helper.close() == 0, "the program did not end well")
     print("\n".join(wrong + [f"{', '.join(runtimes)}: {len(wrong)} errors"]))
