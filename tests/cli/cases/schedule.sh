@@ -29,6 +29,10 @@ grep -c "^whole network: by rule .* us, fastest variants .* us (.* of it); two e
 
 echo "== one step"
 variant=$(jq -r '.classes[1] | .by_rule as $n | .variants[].name | select(. != $n)' all.json | head -n 1)
+try mscgym schedule q.onnx --device cpu --set "/2/Conv=$variant" --set "/2/Conv=$(jq -r '.classes[1].by_rule' all.json)" \
+    2>&1 | grep -c "another --set gives a step of equal work another variant; equal steps share one"
+mscgym schedule q.onnx --device cpu --rounds 1 --set "/2/Conv=floats" --set "/10/Gemm=floats" --json |
+    jq -c '[.[] | .joint, .chosen]'
 mscgym schedule q.onnx --device cpu --rounds 1 --set "/2/Conv=$variant" >set.txt
 head -n 1 set.txt
 grep -c "^  $variant  *[0-9.]* us, chosen$" set.txt
