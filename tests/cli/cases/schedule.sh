@@ -63,6 +63,11 @@ mscgym schedule q.onnx --device cpu --rounds 1 --record work/s.jsonl | tail -n 1
 search 8
 head -n "$(wc -l <before.jsonl)" work/s.jsonl | cmp - before.jsonl && echo "the same trials"
 echo $(($(grep -c '"kind":"trial"' work/s.jsonl) - $(grep -c '"kind":"trial"' before.jsonl))) more
+mv work/s.jsonl.params first.json
+try search 12
+ls work/s.jsonl.params 2>/dev/null
+mv first.json work/s.jsonl.params
+search 12
 toy toy 3
 mscgym search toy.json >/dev/null
 try mscgym schedule q.onnx --device cpu --record toy/toy.jsonl
