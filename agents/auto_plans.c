@@ -107,8 +107,8 @@ static bool is_too_much(const struct msc_auto *a, size_t which) {
     return is_large && which % 3 != 0 && !(which == 2 && a->is_assembled);
 }
 
-// The least value that the model may promise under a draw in a space of many tasks. There, draws far
-// from all observed points promise values that no point has.
+// The least value that the model may promise under a draw in a space of many tasks that gives the
+// isolated losses. There, draws far from all observed points promise values that no point has.
 static double least_promise(const struct msc_auto *a) {
     double least = INFINITY, most = -INFINITY;
     for (size_t i = 0; i < a->members.n_members; i++) {
@@ -118,7 +118,8 @@ static double least_promise(const struct msc_auto *a) {
             most = fmax(most, o->objectives[0]);
         }
     }
-    bool is_limited = a->is_adaptive && a->has_objective_part && least < most;
+    bool is_limited =
+        a->is_adaptive && a->has_objective_part && !msc_auto_needs_probes(a) && least < most;
     return is_limited ? least - MOST_BELOW * (most - least) : -INFINITY;
 }
 

@@ -230,7 +230,8 @@ static void choose_runtime(struct msc_piece *p, const struct msc_split_options *
     const struct msc_target *target =
         o->by == MSC_SPLIT_BY_TARGET && color == COLOR_TARGET ? msc_target_find(o->target) : NULL;
     p->target = target ? target->name : NULL;
-    p->runtime = target && target->runtime ? target->runtime : "mscgym";
+    bool is_run = target && target->runtime && !target->suffix; // pieces are ONNX files
+    p->runtime = is_run ? target->runtime : "mscgym";
 }
 
 // Values pass between pieces by name, so no two may have the same one.

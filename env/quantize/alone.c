@@ -17,6 +17,9 @@
 // measured, and if some are derived from others.
 #define SHARE 0.5
 #define SHARE_DERIVED 0.1
+// Measuring every choice is worth this many multiply-accumulates, and needs this many samples.
+#define MOST_MACS 2e12
+#define LEAST_SAMPLES 2
 
 // The choices to measure. Each choice's loss is that of its source times its factor.
 struct measured {
@@ -98,8 +101,8 @@ static int64_t count_samples(const struct msc_env *env, const struct msc_quantiz
     return is_cut ? 0 : (int64_t)fmin(limit, MOST_SAMPLES);
 }
 
-// Measures every choice if that takes its share on the most samples. If not, the network is large
-// or has few samples, and as many choices as possible are derived.
+// Measures every choice unless the network is large or the samples of its share are too few. As many
+// choices as possible are then derived.
 static enum msc_status choose_measured(struct measured *m, const struct msc_env *env,
                                        const struct msc_quantize *z) {
     m->n = m->n_choices = count_entries(&z->space.space);
@@ -111,7 +114,8 @@ static enum msc_status choose_measured(struct measured *m, const struct msc_env 
         m->factors[i] = 1;
     }
     m->n_samples = count_samples(env, z, SHARE, m->n);
-    if (m->n_samples < MOST_SAMPLES) {
+    double macs = z->space.macs * (double)m->n_samples * (double)m->n;
+    if (m->n_samples < LEAST_SAMPLES || (m->n_samples < MOST_SAMPLES && macs > MOST_MACS)) {
         derive_all(m, z);
         int64_t n = count_samples(env, z, SHARE_DERIVED, m->n);
         bool has_one = count_samples(env, z, SHARE, m->n) > 0;

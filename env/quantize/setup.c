@@ -225,9 +225,8 @@ static void tell_left(const struct msc_quantize *z, const struct msc_log *log) {
     }
     if (n_left > 0) {
         msc_log(log, MSC_LOG_WARNING,
-                "tensors left float because they contain NaN, infinity or nothing in the float "
-                "model: %d "
-                "(%s%s)",
+                "tensors left float, because in the float model they have NaN, infinity or no "
+                "elements: %d (%s%s)",
                 n_left, msc_str_text(&names), n_left > MOST_NAMES ? ", …" : "");
     }
     msc_str_finish(&names);
