@@ -1,6 +1,7 @@
 #include "cli/scheduling.h"
 
 #include "base/alloc.h"
+#include "base/json.h"
 #include "cli/searching.h"
 #include "graph/passes/bind.h"
 #include "model/model.h"
@@ -234,28 +235,52 @@ static enum msc_status find_variant(uint32_t *out, const struct msc_variants *v,
     return MSC_FAIL(MSC_E_INVALID, "schedule: there is no variant \"%s\"; --show lists them", name);
 }
 
+// Sets the class of the joint and the choice of "JOINT=VARIANT". Joints before it in the list, of
+// the classes [n], must not have set another variant.
+static enum msc_status set_one(struct msc_cli_scheduled *s, size_t classes[], size_t n,
+                               const char *item, struct msc_arena *arena) {
+    // A joint's name may contain '=', a variant's does not.
+    const char *at = strrchr(item, '=');
+    char *joint = at ? msc_arena_strdup(arena, item) : NULL;
+    uint32_t choice = 0;
+    if (!at) {
+        return MSC_FAIL(MSC_E_INVALID, "schedule: --set \"%s\": expected JOINT=VARIANT", item);
+    }
+    MSC_TRY(MSC_ALLOCATED(joint));
+    joint[at - item] = '\0';
+    MSC_TRY(msc_schedule_bench_find(&classes[n], s->bench, joint));
+    MSC_TRY(find_variant(&choice, variants_of(s, classes[n]), at + 1));
+    for (size_t i = 0; i < n; i++) {
+        if (classes[i] == classes[n] && s->choices[classes[n]] != choice) {
+            return MSC_FAIL(MSC_E_INVALID,
+                            "schedule: --set \"%s\": another --set gives a step of equal work "
+                            "another variant; equal steps share one",
+                            item);
+        }
+    }
+    s->choices[classes[n]] = choice;
+    return MSC_OK;
+}
+
 static enum msc_status set_all(struct msc_cli_scheduled *s, const struct msc_cli_list *list,
                                int64_t n_rounds, struct msc_arena *arena) {
     size_t *classes = msc_arena_array(arena, list->n + 1, sizeof classes[0]);
-    MSC_TRY(MSC_ALLOCATED(classes));
-    for (size_t i = 0; i < list->n; i++) {
-        // A joint's name may contain '=', a variant's does not.
-        const char *at = strrchr(list->items[i], '=');
-        char *joint = at ? msc_arena_strdup(arena, list->items[i]) : NULL;
-        if (!at) {
-            return MSC_FAIL(MSC_E_INVALID, "schedule: --set \"%s\": expected JOINT=VARIANT",
-                            list->items[i]);
-        }
-        MSC_TRY(MSC_ALLOCATED(joint));
-        joint[at - list->items[i]] = '\0';
-        MSC_TRY(msc_schedule_bench_find(&classes[i], s->bench, joint));
-        MSC_TRY(find_variant(&s->choices[classes[i]], variants_of(s, classes[i]), at + 1));
+    cJSON *json = cJSON_CreateArray();
+    enum msc_status status = MSC_ALLOCATED(classes && json);
+    for (size_t i = 0; status == MSC_OK && i < list->n; i++) {
+        status = set_one(s, classes, i, list->items[i], arena);
     }
-    for (size_t i = 0; i < list->n; i++) {
-        MSC_TRY(msc_schedule_rows(s->rows, s->bench, classes[i], n_rounds));
-        MSC_TRY(msc_cli_print_scheduled_class(s, classes[i]));
+    for (size_t i = 0; status == MSC_OK && i < list->n; i++) {
+        MSC_TRY_OUT(msc_schedule_rows(s->rows, s->bench, classes[i], n_rounds));
+        status = s->is_json ? msc_cli_add_scheduled_class(json, s, classes[i])
+                            : msc_cli_print_scheduled_class(s, classes[i]);
     }
-    return keep(s, s->choices, classes, list->n, arena);
+    MSC_TRY_OUT(status);
+    MSC_TRY_OUT(s->is_json ? msc_cli_print_json(json) : MSC_OK);
+    status = keep(s, s->choices, classes, list->n, arena);
+out:
+    cJSON_Delete(json);
+    return status;
 }
 
 static enum msc_status show(struct msc_cli_scheduled *s, const char *joint, int64_t n_rounds) {

@@ -79,6 +79,13 @@ static enum msc_status add_class(cJSON *json, const struct msc_cli_scheduled *s,
     return msc_json_add_text(json, "chosen", v->names[s->choices[i]]);
 }
 
+enum msc_status msc_cli_add_scheduled_class(cJSON *list, const struct msc_cli_scheduled *s,
+                                            size_t i) {
+    cJSON *json = cJSON_CreateObject();
+    MSC_TRY(msc_json_push(list, json));
+    return add_class(json, s, i);
+}
+
 static enum msc_status add_whole(cJSON *json, const struct msc_cli_scheduled *s) {
     MSC_TRY(msc_json_add_number(json, "by_rule_us", s->whole.rule_us));
     MSC_TRY(msc_json_add_number(json, "us", s->whole.us));
@@ -93,9 +100,7 @@ static enum msc_status fill(cJSON *json, const struct msc_cli_scheduled *s) {
     MSC_TRY(msc_json_add(json, "classes", classes));
     MSC_TRY(msc_json_add_text(json, "numerics", b->def->numerics(b)));
     for (size_t i = 0; i < s->n; i++) {
-        cJSON *object = cJSON_CreateObject();
-        MSC_TRY(msc_json_push(classes, object));
-        MSC_TRY(add_class(object, s, i));
+        MSC_TRY(msc_cli_add_scheduled_class(classes, s, i));
     }
     return add_whole(json, s);
 }

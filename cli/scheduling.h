@@ -5,6 +5,8 @@
 #include "cli/cli.h"
 #include "env/schedule/rows.h"
 
+struct cJSON;
+
 struct msc_cli_scheduled {
     struct msc_model *model;
     struct msc_strategy *strategy; // or NULL
@@ -25,6 +27,8 @@ struct msc_cli_scheduled {
 enum msc_status msc_cli_read_scheduled(struct msc_cli_scheduled *s, const char *record);
 enum msc_status msc_cli_print_scheduled(const struct msc_cli_scheduled *s);
 // Every variant of one class, with its time.
+enum msc_status msc_cli_add_scheduled_class(struct cJSON *list, const struct msc_cli_scheduled *s,
+                                            size_t i);
 enum msc_status msc_cli_print_scheduled_class(const struct msc_cli_scheduled *s, size_t i);
 
 #endif

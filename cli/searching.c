@@ -200,6 +200,17 @@ out:
     return status;
 }
 
+// True if the plans of the search in this record edit a model.
+static bool has_edits(const struct msc_config *config, const char *record) {
+    for (size_t i = 0; config->model && i < config->n_entries; i++) {
+        const struct msc_config_entry *e = &config->entries[i];
+        if (e->record && strcmp(e->record, record) == 0) {
+            return e->env_def && e->env_def->edits;
+        }
+    }
+    return false;
+}
+
 static void tell_end(const struct msc_cli_call *call, const struct msc_config *config,
                      const struct msc_processor_result *result) {
     struct msc_console *console = call->console;
@@ -220,7 +231,7 @@ static void tell_end(const struct msc_cli_call *call, const struct msc_config *c
         msc_log(&console->log, MSC_LOG_ERROR,
                 "%s: no trial meets every bound on the validation samples, so nothing was exported",
                 record);
-    } else if (!result->is_feasible && record && config->model) {
+    } else if (!result->is_feasible && record && has_edits(config, record)) {
         msc_log(&console->log, MSC_LOG_ERROR,
                 "%s: no trial meets every bound, so nothing was exported; mscgym export %s -o "
                 "MODEL.onnx writes the nearest one",

@@ -101,6 +101,8 @@ static void type_members(struct writer *w, const struct msc_param *p) {
         msc_str_append(&w->text, ",\"allOf\":[{\"$ref\":\"#/definitions/time\"}]");
     } else if (p->type == MSC_PARAM_I64 && p->max > MOST_EXACT) { // text holds every integer
         msc_str_append(&w->text, ",\"type\":[\"integer\",\"string\"],\"pattern\":\"^-?[0-9]+$\"");
+    } else if (p->type == MSC_PARAM_TEXT && !p->text) { // a text that is not set is written as null
+        msc_str_append(&w->text, ",\"type\":[\"string\",\"null\"]");
     } else if (p->type != MSC_PARAM_JSON && p->type != MSC_PARAM_OBJECT) {
         msc_str_printf(&w->text, ",\"type\":\"%s\"", names[p->type]);
     }

@@ -20,10 +20,11 @@ static bool is_foreign(const struct msc_session *s, const struct msc_record *rec
     return strcmp(made_by->valuestring, msc_setup_numerics(s->setup)) != 0;
 }
 
-// True if the parameters include latencies: measuring them again would give other values.
+// True if the parameters include latencies, or variants that were kept for the device: measuring
+// or looking them up again would give other values.
 static bool is_measured(const struct msc_record *record) {
     const cJSON *env = msc_json_get(msc_record_header(record), "env");
-    return msc_json_get(env, "latency_of") != NULL;
+    return msc_json_get(env, "latency_of") || msc_json_get(env, "work");
 }
 
 // Fails if the parameters differ from those that the record began with. If the parameters' file was

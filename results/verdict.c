@@ -1,6 +1,7 @@
 #include "results/verdict.h"
 
 #include "base/shown.h"
+#include "env/env.h"
 #include "results/verdict_internal.h"
 #include "results/report_drop.h"
 #include "results/report_rows.h"
@@ -119,6 +120,12 @@ static void write_command(struct msc_verdict__state *v, const char *kind) {
     msc_str_append(&v->text, " -o compressed.onnx");
 }
 
+// A search of a schedule or a placement has a model, but its plans do not edit it.
+static bool can_export(const struct msc_verdict__state *v) {
+    const struct msc_env_def *env = msc_env_find(msc_report__text(v->env, "type"));
+    return cJSON_IsString(msc_verdict__get(v->config, "model")) && (!env || env->edits);
+}
+
 static enum msc_status fill(cJSON *verdict, struct msc_verdict__state *v) {
     const char *kind = kind_of(v);
     MSC_TRY(msc_json_add_text(verdict, "kind", kind));
@@ -136,8 +143,7 @@ static enum msc_status fill(cJSON *verdict, struct msc_verdict__state *v) {
         MSC_TRY(add_infeasible(v));
     }
     MSC_TRY(add_end(v));
-    bool has_model = cJSON_IsString(msc_verdict__get(v->config, "model"));
-    if (!is_feasible || !has_model) {
+    if (!is_feasible || !can_export(v)) {
         return MSC_OK;
     }
     write_command(v, kind);
@@ -163,6 +169,7 @@ enum msc_status msc_verdict_make(struct cJSON **out, const struct cJSON *record)
     struct msc_verdict__state v = {
         .report = report,
         .config = msc_verdict__get(record, "config"),
+        .env = msc_verdict__get(record, "env"),
         .plan = msc_verdict__get(record, "delivered"),
         .reference = msc_verdict__get(report, "reference"),
         .n_front = msc_verdict__number(msc_verdict__get(record, "trials"), "n_front"),

@@ -8,6 +8,7 @@
 
 struct msc_verdict__state {
     const cJSON *report, *config; // config: NULL in records that lack it
+    const cJSON *env;             // of the record's header
     const cJSON *plan;            // the row of the delivered plan, or null
     const cJSON *plan_of_search;  // row of the plan without improved weights
     const cJSON *reference;

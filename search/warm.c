@@ -51,7 +51,9 @@ static enum msc_status tell_source(const struct msc_warm_taking *w,
     if (source->n_known > 0) {
         name_unknown(&text, w, source);
     }
-    if (source->n_losses > 0) {
+    if (source->is_repeated) {
+        msc_str_append(&text, "; a file before it is of the same search");
+    } else if (source->n_losses > 0) {
         msc_str_printf(&text, "; %zu of its losses teach%s how losses depend on features",
                        source->n_losses, source->n_losses == 1 ? "es" : "");
     }
@@ -70,7 +72,7 @@ static enum msc_status take_file(struct msc_warm_taking *w, struct msc_warm_sour
     MSC_TRY(MSC_ALLOCATED(source->choices && source->is_known));
     MSC_TRY(msc_record_is_file(&is_record, source->path));
     MSC_TRY(is_record ? msc_warm__take_record(w, source) : msc_warm__take_strategy(w, source));
-    return source->n_known + source->n_losses > 0
+    return source->n_known + source->n_losses > 0 || source->is_repeated
                ? tell_source(w, source)
                : MSC_FAIL(MSC_E_INVALID,
                           "%s: it has none of the %zu tasks of this search, such "
@@ -99,6 +101,7 @@ static enum msc_status note_baselines(struct msc_warm_taking *w) {
 
 static enum msc_status take_files(cJSON *sources, struct msc_warm_taking *w) {
     MSC_TRY(note_baselines(w));
+    w->sources = sources;
     for (size_t i = 0; i < w->options->n_paths; i++) {
         struct msc_warm_source source = {.path = w->options->paths[i]};
         enum msc_status status = take_file(w, &source);

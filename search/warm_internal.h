@@ -17,6 +17,7 @@ struct msc_warm_taking {
     struct msc_points points;   // baselines and points taken so far
     struct msc_str told, tried; // text of two lists in `warm`, without the closing brackets
     struct msc_feature_lessons lessons;
+    const cJSON *sources; // the files taken so far
 };
 
 // State of one file.
@@ -28,6 +29,7 @@ struct msc_warm_source {
     size_t n_known;     // tasks of this space that the file has
     uint32_t *choices;  // [n_tasks], the current point
     bool *is_known;     // [n_tasks]
+    bool is_repeated;   // a file taken before is of the same search
     size_t n_losses;    // losses of single choices from which coefficients of features are learnt
     struct msc_str why; // why the file's values are not comparable; empty if they are
 };

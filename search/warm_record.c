@@ -267,6 +267,19 @@ static const struct msc_metric *learnt_metric(const struct msc_warm_taking *w) {
     return metric->is_exact || w->space->n_choice_features == 0 ? NULL : metric;
 }
 
+// Copies of one record must not teach the same losses twice.
+static bool is_repeated(const struct beside *b) {
+    char text[MSC_HASH_TEXT_BYTES];
+    const cJSON *source = NULL;
+    msc_hash_format(text, b->source->hash);
+    cJSON_ArrayForEach(source, b->w->sources) {
+        if (strcmp(msc_json_text_of(source, "hash"), text) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static void study(struct msc_feature_study *s, const struct beside *b, int metric) {
     for (size_t i = 0; i < msc_record_n_trials(b->record); i++) {
         const struct msc_record_line line = msc_record_trial(b->record, i);
@@ -315,7 +328,8 @@ enum msc_status msc_warm__take_record(struct msc_warm_taking *w, struct msc_warm
     if (status == MSC_OK) {
         status = take_trials(&b);
     }
-    if (status == MSC_OK) {
+    source->is_repeated = is_repeated(&b);
+    if (status == MSC_OK && !source->is_repeated) {
         status = learn(&b);
     }
     msc_record_close(b.record);

@@ -22,13 +22,17 @@ static int64_t divide_up(int64_t n, int64_t by) {
 
 // Compares the instructions of both ways. A direct convolution multiplies 9 weights for each
 // output. The algorithm multiplies 36 elements for each tile of 16 outputs, and converts each
-// tile's inputs and outputs.
+// tile's inputs and outputs. It also reads weights of eight times the size once for all images,
+// which takes longest for small images.
 static bool is_faster(const struct msc_gemm_desc *d, int64_t bytes_per_pair) {
-    const double per_input = 12, per_output = 20; // measured, in vectors of products
+    // measured, in vectors of products
+    const double per_input = 12, per_output = 20, per_weight = 100;
     double in = (double)d->in_channels, out = (double)d->out_channels;
     double tiles = (double)(divide_up(d->out[0], 4) * divide_up(d->out[1], 4));
     double direct = 9 * in * out * (double)(d->out[0] * d->out[1]) / (double)bytes_per_pair;
-    return tiles * (36 * in * out + 32 * (per_input * in + per_output * out)) < direct;
+    double converting = 32 * tiles * (per_input * in + per_output * out);
+    double reading = per_weight * in * out / (double)d->batch;
+    return 36 * tiles * in * out + converting + reading < direct;
 }
 
 const struct msc_simd_winograd *msc_cpu_gemm_choose_winograd(const struct msc_cpu_gemm *k) {

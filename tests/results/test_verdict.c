@@ -6,6 +6,8 @@
 #include "base/str.h"
 #include "tests/msc_test.h"
 
+#include <stdio.h>
+
 #define LOSS "{\"metric\":\"distill_loss\",\"maximise\":false}"
 #define SIZE "{\"metric\":\"size_ratio\",\"maximise\":false}"
 #define OF(objectives, n_complete)                                                                 \
@@ -255,6 +257,22 @@ static void test_report_verdict__no_trial_has_a_result(void **state) {
     cJSON_Delete(v);
 }
 
+// The plans of a schedule or placement change no weight, so there is no model to export.
+static void test_report_verdict__a_search_may_edit_no_model(void **state) {
+    static const char *const envs[] = {"schedule", "placement", "quantize"};
+    (void)state;
+    for (size_t i = 0; i < sizeof envs / sizeof envs[0]; i++) {
+        char beside[100];
+        snprintf(beside, sizeof beside,
+                 "\"config\":{\"model\":\"m.onnx\"},\"env\":{\"type\":\"%s\"}", envs[i]);
+        cJSON *v = verdict_with(
+            OF_LOSS ENDED, "\"winner\":" ROW("5", "", "complete", "0.0001", "0.15") "}", beside);
+        bool is_exported = cJSON_GetObjectItemCaseSensitive(v, "command") != NULL;
+        assert_int_equal(is_exported, strcmp(envs[i], "quantize") == 0);
+        cJSON_Delete(v);
+    }
+}
+
 // The winner's file is not smaller than the file of uniform 8, and its loss and latency are no
 // better.
 static void test_report_verdict__a_winner_may_not_be_better_than_uniform_8(void **state) {
@@ -305,6 +323,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_report_verdict__validation_is_asked_for),
         cmocka_unit_test(test_report_verdict__samples_may_say_nothing),
         cmocka_unit_test(test_report_verdict__a_search_may_be_of_no_network),
+        cmocka_unit_test(test_report_verdict__a_search_may_edit_no_model),
         cmocka_unit_test(test_report_verdict__a_uniform_plan_may_have_failed),
         cmocka_unit_test(test_report_verdict__numbers),
         cmocka_unit_test(test_report_verdict__no_trial_has_a_result),

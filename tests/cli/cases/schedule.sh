@@ -29,6 +29,10 @@ grep -c "^whole network: by rule .* us, fastest variants .* us (.* of it); two e
 
 echo "== one step"
 variant=$(jq -r '.classes[1] | .by_rule as $n | .variants[].name | select(. != $n)' all.json | head -n 1)
+try mscgym schedule q.onnx --device cpu --set "/2/Conv=$variant" --set "/2/Conv=$(jq -r '.classes[1].by_rule' all.json)" \
+    2>&1 | grep -c "another --set gives a step of equal work another variant; equal steps share one"
+mscgym schedule q.onnx --device cpu --rounds 1 --set "/2/Conv=floats" --set "/10/Gemm=floats" --json |
+    jq -c '[.[] | .joint, .chosen]'
 mscgym schedule q.onnx --device cpu --rounds 1 --set "/2/Conv=$variant" >set.txt
 head -n 1 set.txt
 grep -c "^  $variant  *[0-9.]* us, chosen$" set.txt
@@ -59,6 +63,11 @@ mscgym schedule q.onnx --device cpu --rounds 1 --record work/s.jsonl | tail -n 1
 search 8
 head -n "$(wc -l <before.jsonl)" work/s.jsonl | cmp - before.jsonl && echo "the same trials"
 echo $(($(grep -c '"kind":"trial"' work/s.jsonl) - $(grep -c '"kind":"trial"' before.jsonl))) more
+mv work/s.jsonl.params first.json
+try search 12
+ls work/s.jsonl.params 2>/dev/null
+mv first.json work/s.jsonl.params
+search 12
 toy toy 3
 mscgym search toy.json >/dev/null
 try mscgym schedule q.onnx --device cpu --record toy/toy.jsonl

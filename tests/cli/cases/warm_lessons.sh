@@ -49,6 +49,13 @@ mscgym show two/r.jsonl --canonical | cmp - whole.txt && echo "the same record"
 # The dry run of a search that has not begun.
 rm -r two
 mscgym search two.json --dry-run --warm-from gone.jsonl 2>&1 | grep '^warm'
+# Copies of a record teach once: the coefficients are those of one.
+cp gone.jsonl copy.jsonl
+mscgym search two.json --warm-from gone.jsonl --warm-from copy.jsonl 2>&1 | grep 'warm from'
+coefficients() { grep -o '"coefficients":.*variance[^]]*'; }
+head -n 1 whole.txt | coefficients >once.txt
+head -n 1 two/r.jsonl | coefficients | cmp - once.txt && test -s once.txt && echo "the same coefficients"
+rm -r two
 # Neither a task nor a feature in common.
 toy toy 10
 mscgym search toy.json --quiet >/dev/null
