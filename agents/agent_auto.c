@@ -39,7 +39,9 @@
 // Until the most expensive plan was tried, nothing else is proposed in the round that tries it. If
 // it cannot be measured, there are no probes and plans: a model without a base proposes near points
 // (auto_near.c), weighted by their chance of being measured (agents/chance.h). If it can be
-// measured but many points cannot, near points have a share of the proposals. With several measured
+// measured but many points cannot, near points have a share of the proposals. In a space of few
+// tasks, they also have one while no new point is better than the best one, because the other models
+// may then miss something. With several measured
 // objectives or bounds on measured metrics, children take the place of near points.
 //
 // The agent does not know the number of trials.
@@ -75,12 +77,6 @@
 // Share of hopes among the proposals in a space of few tasks, and of many.
 #define HOPE_CHANCE 0.85
 #define HOPE_CHANCE_MANY 0.5
-// Share of near points among the proposals if the base cannot be measured, and if it can but at
-// least MANY_FAILED points failed and less than FEW_MEASURED of all points were measured.
-#define NEAR_CHANCE 0.9
-#define NEAR_CHANCE_WITH_BASE 0.4
-#define MANY_FAILED 4
-#define FEW_MEASURED 0.9
 // A population of at most this many members keeps the order of observation. Searches for a plan
 // then start at the first member, which is usually the most expensive plan. While little is known,
 // this start finds better plans than a start at the best member.
@@ -251,6 +247,7 @@ static enum msc_status auto_init(struct msc_agent *agent) {
     a->radius = fmin(FEW_TASKS, (double)n_tasks);
     a->has_hopes = !is_large(a) && ((a->has_objective_part && a->n_parts == 1) || a->front.is_used);
     a->hope_width = a->width;
+    a->least = INFINITY;
     a->hope_chance = a->is_adaptive ? HOPE_CHANCE_MANY : HOPE_CHANCE;
     for (int kind = 0; kind < MSC_AUTO_KINDS; kind++) {
         a->rates[kind] = kind == MSC_AUTO_CHILDREN ? LEAST_CHANCE : 0.5;
@@ -403,17 +400,6 @@ static char usual_turn(struct msc_auto *a) {
                                                                     : 'C';
 }
 
-// Whether a near point is next: mostly, if the base cannot be measured; sometimes, if many other
-// points cannot.
-static bool wants_near(struct msc_auto *a) {
-    bool is_frequent =
-        a->chance.n_failed >= MANY_FAILED && msc_chance_share(&a->chance) < FEW_MEASURED;
-    bool is_possible = (a->has_objective_part || a->front.is_used) && a->n_parts == 1 &&
-                       (a->base_fails || is_frequent);
-    return is_possible &&
-           msc_rng_double(a->sampler.rng) < (a->base_fails ? NEAR_CHANCE : NEAR_CHANCE_WITH_BASE);
-}
-
 static char next_turn(struct msc_auto *a) {
     size_t turn = (size_t)(a->turn++ % TURNS);
     if (a->n_parts == 0) {
@@ -422,7 +408,7 @@ static char next_turn(struct msc_auto *a) {
     if (a->is_assembled) {
         return '0';
     }
-    if (wants_near(a)) {
+    if (msc_auto_wants_near(a)) {
         return 'N';
     }
     if (a->base_fails) {
@@ -570,6 +556,10 @@ static enum msc_status auto_tell(struct msc_agent *agent, const struct msc_trial
         }
     }
     a->n_told++;
+    if (learnt.state == MSC_TRIAL_COMPLETE && learnt.objectives[0] < a->least) {
+        a->least = learnt.objectives[0];
+        a->n_told_at_least = a->n_told;
+    }
     return MSC_OK;
 }
 

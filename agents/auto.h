@@ -89,6 +89,8 @@ struct msc_auto {
     size_t n_hopes;
     bool *is_known; // [n_entries], scratch of a fit: the isolated loss was measured
     uint64_t n_told, n_fitted, n_probes_left, turn;
+    double least;             // the first objective of the best point that meets the bounds
+    uint64_t n_told_at_least; // n_told when it was found
     double width;                       // factor on the posterior's standard deviation in draws
     double hope_chance;                 // share of hopes among the proposals
     double hope_width;                  // factor on standard deviations in hopes
@@ -132,6 +134,8 @@ bool msc_auto_hope(struct msc_auto *a, struct msc_proposal *out);
 // Chooses the link (agents/link.h) of an objective's model, if enough points are new.
 void msc_auto_choose_link(struct msc_auto *a, struct msc_auto_part *part);
 enum msc_status msc_auto_near_init(struct msc_auto *a, struct msc_arena *arena);
+// Whether a near point is next.
+bool msc_auto_wants_near(struct msc_auto *a);
 // Proposes the most promising unseen point by a model without a base and by its chance of being
 // measured; while too few points were measured, a random point that is likely to be measured.
 bool msc_auto_near(struct msc_auto *a, struct msc_proposal *out);

@@ -16,6 +16,16 @@
 // With fewer measured points, a point is the likeliest of DRAWS random points to be measurable.
 #define LEAST_POINTS 4
 #define DRAWS 24
+// Share of near points among the proposals if the base cannot be measured, and if it can but at
+// least MANY_FAILED points failed and less than FEW_MEASURED of all points were measured.
+#define NEAR_CHANCE 0.9
+#define NEAR_CHANCE_WITH_BASE 0.4
+#define MANY_FAILED 4
+#define FEW_MEASURED 0.9
+// The same share in a space of few tasks, with or without a base, after the last STUCK points were
+// no better than the best one.
+#define NEAR_CHANCE_STUCK 0.5
+#define STUCK 30
 // Standard deviations that the lower confidence bound subtracts.
 #define SPREADS 2.0
 
@@ -242,6 +252,18 @@ static bool draw_likely(struct msc_auto *a, struct msc_proposal *out) {
         }
     }
     return best > 0.0 && msc_sampler_note(&a->sampler, out->choices);
+}
+
+// While the search is stuck, the models that it follows miss something, so it changes to others.
+bool msc_auto_wants_near(struct msc_auto *a) {
+    bool is_frequent =
+        a->chance.n_failed >= MANY_FAILED && msc_chance_share(&a->chance) < FEW_MEASURED;
+    bool is_stuck = !a->is_adaptive && a->n_told >= a->n_told_at_least + STUCK;
+    double share = is_stuck        ? NEAR_CHANCE_STUCK
+                   : a->base_fails ? NEAR_CHANCE
+                                   : NEAR_CHANCE_WITH_BASE;
+    return a->has_objective_part && a->n_parts == 1 && (a->base_fails || is_frequent || is_stuck) &&
+           msc_rng_double(a->sampler.rng) < share;
 }
 
 bool msc_auto_near(struct msc_auto *a, struct msc_proposal *out) {

@@ -154,7 +154,8 @@ def bench(*models: Any, data: Data = None, runtime: str | None = None, batch: in
     Args:
         *models: As in `quantize`. Ratios are relative to the first.
         data: Samples, as in `quantize`. Default: random numbers; modules of torch need samples.
-        runtime: "onnxruntime" (default), "openvino", or "cpu" for the kernels of mscgym.
+        runtime: "onnxruntime" (default), another name that `mscgym bench --help` lists, or "cpu" for the kernels
+            of mscgym.
         batch: Number of samples that run together; default 1.
         rounds: Number of rounds, each of which runs all models; default 20.
         threads: Threads of a run; default: one per processor.
