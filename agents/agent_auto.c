@@ -41,8 +41,8 @@
 // (auto_near.c), weighted by their chance of being measured (agents/chance.h). If it can be
 // measured but many points cannot, near points have a share of the proposals. In a space of few
 // tasks, they also have one while no new point is better than the best one, because the other models
-// may then miss something. With several measured
-// objectives or bounds on measured metrics, children take the place of near points.
+// may then miss something. With several measured objectives or bounds on measured metrics, children
+// take the place of near points.
 //
 // The agent does not know the number of trials.
 #include "agents/auto.h"

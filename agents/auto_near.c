@@ -258,12 +258,13 @@ static bool draw_likely(struct msc_auto *a, struct msc_proposal *out) {
 bool msc_auto_wants_near(struct msc_auto *a) {
     bool is_frequent =
         a->chance.n_failed >= MANY_FAILED && msc_chance_share(&a->chance) < FEW_MEASURED;
-    bool is_stuck = !a->is_adaptive && a->n_told >= a->n_told_at_least + STUCK;
+    bool is_stuck =
+        !a->is_adaptive && a->has_objective_part && a->n_told >= a->n_told_at_least + STUCK;
     double share = is_stuck        ? NEAR_CHANCE_STUCK
                    : a->base_fails ? NEAR_CHANCE
                                    : NEAR_CHANCE_WITH_BASE;
-    return a->has_objective_part && a->n_parts == 1 && (a->base_fails || is_frequent || is_stuck) &&
-           msc_rng_double(a->sampler.rng) < share;
+    return (a->has_objective_part || a->front.is_used) && a->n_parts == 1 &&
+           (a->base_fails || is_frequent || is_stuck) && msc_rng_double(a->sampler.rng) < share;
 }
 
 bool msc_auto_near(struct msc_auto *a, struct msc_proposal *out) {
