@@ -258,8 +258,9 @@ static bool draw_likely(struct msc_auto *a, struct msc_proposal *out) {
 bool msc_auto_wants_near(struct msc_auto *a) {
     bool is_frequent =
         a->chance.n_failed >= MANY_FAILED && msc_chance_share(&a->chance) < FEW_MEASURED;
-    bool is_stuck =
-        !a->is_adaptive && a->has_objective_part && a->n_told >= a->n_told_at_least + STUCK;
+    bool is_stuck = !a->is_adaptive && a->has_objective_part &&
+                    (a->base_fails || a->n_probes_left == 0) &&
+                    a->n_told >= a->n_told_at_least + STUCK;
     double share = is_stuck        ? NEAR_CHANCE_STUCK
                    : a->base_fails ? NEAR_CHANCE
                                    : NEAR_CHANCE_WITH_BASE;
