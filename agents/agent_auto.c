@@ -14,10 +14,11 @@
 // a proposal lands among the better half of the best points, and shrink when it does not. They
 // settle when about a third of these proposals succeed; this is a variant of the one-fifth rule
 // (Rechenberg 1973). If isolated losses are given, a draw that promises far less than the best
-// points is replaced by a cooler one. The width of hopes adapts by the same rule. Hopes are proposed less often in
-// such a space, because the model only extrapolates far from all observed points. In a space of few
-// tasks, searches for plans also start at random points, more of them as more trials are observed.
-// Otherwise a choice that all of the best points share could keep the search from better points.
+// points is replaced by a cooler one. The width of hopes adapts by the same rule. Hopes are proposed
+// less often in such a space, because the model only extrapolates far from all observed points. In a
+// space of few tasks, searches for plans also start at random points, more of them as more trials
+// are observed. Otherwise a choice that all of the best points share could keep the search from
+// better points.
 //
 // The loss of a trial that was eliminated early is an estimate. Such a loss has less weight, and an
 // isolated loss that follows from an estimate counts as a guess. A choice that failed in isolation

@@ -117,8 +117,7 @@ static inline void msc_record__begin_line(struct msc_record_line *line) {
     line->is_left_out = false;
 }
 
-// record_store.c. Packs a line into the arena; NULL: out of memory.
-// The member "features" of a header: the order of choices and the features of a space with features
+// record_features.c. The member "features" of a header: the order of choices and the features of a space with features
 // of choices, unless they are very many numbers. Reading fills them in for a space whose tasks were
 // read; a header without the member changes nothing.
 enum msc_status msc_record__add_features(struct cJSON *header, const struct msc_space *space);
@@ -126,6 +125,7 @@ enum msc_status msc_record__read_features(struct msc_space *space, struct msc_ta
                                           struct msc_arena *arena, const struct cJSON *header,
                                           const char *where);
 
+// record_store.c. Packs a line into the arena; NULL: out of memory.
 struct msc_record_packed *msc_record__pack(struct msc_arena *arena, const struct msc_space *space,
                                            const struct msc_record_line *line);
 // Choices, metrics and reason point into `packed`.
