@@ -205,6 +205,10 @@ const struct msc_target *msc_target_by_default(bool sums_bytes) {
     return msc_target_find(sums_bytes ? "onnxruntime" : "onnxruntime_avx2");
 }
 
+const char *msc_target_suffix(const struct msc_target *target) {
+    return target && target->suffix ? target->suffix : ".onnx";
+}
+
 static bool has_constant(const struct msc_graph *g, const struct msc_joint *j) {
     for (int32_t k = 0; k < j->n_operands; k++) {
         if (j->operands[k] != MSC_NO_ID && msc_graph_weight_of(g, j->operands[k]) != MSC_NO_ID) {

@@ -92,6 +92,8 @@ enum msc_status msc_target_get(const struct msc_target **out, const char *name, 
 // The default target of a configuration. `sums_bytes`: the machine has instructions that sum
 // products of bytes (msc_machine_sums_bytes).
 const struct msc_target *msc_target_by_default(bool sums_bytes);
+// The ending of the files that the target's runtime reads: ".onnx" if `target` is NULL.
+const char *msc_target_suffix(const struct msc_target *target);
 // Row i of the table of targets; NULL after the last row.
 const struct msc_target *msc_target_at(size_t i);
 // The role of a joint for a target. All joints are FLOAT if the target does not requantise. Some

@@ -24,7 +24,7 @@ enum msc_status msc_load_check(const char *exported, const char *source,
     const struct msc_runtime_found *found = NULL;
     struct msc_runtime *runtime = NULL;
     const char *name = target ? target->runtime : NULL;
-    const char *suffix = target && target->suffix ? target->suffix : ".onnx";
+    const char *suffix = msc_target_suffix(target);
     enum msc_status status = MSC_OK;
     if (!name || !msc_path_ends_in(exported, suffix) ||
         msc_runtime_start(&runtime, &options) != MSC_OK) {

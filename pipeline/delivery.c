@@ -38,9 +38,8 @@ enum msc_status msc_delivery_open(struct msc_delivery **out,
     struct msc_delivery *d = msc_alloc_zero(1, sizeof *d);
     MSC_TRY(MSC_ALLOCATED(d));
     d->options = *options;
-    const struct msc_target *target = options->target ? msc_target_find(options->target) : NULL;
     d->runtime_name = options->runtime;
-    d->suffix = target && target->suffix ? target->suffix : ".onnx";
+    d->suffix = msc_target_suffix(options->target ? msc_target_find(options->target) : NULL);
     enum msc_status status = msc_scratch_make(&d->scratch, &d->arena);
     if (status == MSC_OK) {
         d->outputs_path = msc_path_join(&d->arena, d->scratch.path, "outputs.npz");
