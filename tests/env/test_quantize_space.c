@@ -1,68 +1,11 @@
 // The space of the environment `quantize`: tasks, features, metrics, baselines and costs.
 // Expected values are worked out by hand for the small network.
-#include "env/combined/internal.h"
+#include "tests/env/space_case.h"
 
 #include "base/alloc.h"
 #include "kernels/engine/backends.h"
-#include "tests/tools/quantize_case.h"
 
 #include <math.h>
-
-#define THREE "\"choices\":[{\"bits\":8},{\"bits\":4},{\"bits\":3,\"observer\":\"mse\"}]"
-
-struct bench {
-    struct quantize_case c;
-    struct msc_quantizer *q;
-    struct msc_arena arena;
-    struct msc_quantize_space space;
-    const struct msc_edit *fixed[16];
-};
-
-// For each site that is fixed to a choice, sets the choice's edit at all slots of the site, as the
-// environment does.
-static void fill_fixed(struct bench *b) {
-    const struct msc_sites *sites = msc_quantizer_sites(b->q);
-    for (int32_t i = 0; i < sites->n_sites; i++) {
-        int32_t choice = msc_quantizer_fixed_choice(b->q, i);
-        for (int32_t k = 0; choice >= 0 && k < sites->sites[i].n_slots; k++) {
-            b->fixed[sites->sites[i].slots[k]] = msc_quantizer_edit(b->q, i, choice);
-        }
-    }
-}
-
-// Builds the space with the metrics that an environment on this dataset would have.
-static enum msc_status build_on(struct bench *b, const struct msc_dataset *data) {
-    const struct msc_env_host host = {.graph = b->c.g, .dataset = data};
-    struct msc_metrics metrics;
-    struct msc_outline outline;
-    MSC_TRY(msc_evaluator_outline(&outline, b->c.ev));
-    const struct msc_quantize_inputs inputs = {.host = &host,
-                                               .quantizer = b->q,
-                                               .plan = outline.plan,
-                                               .n_samples = outline.n_samples,
-                                               .fixed = b->fixed,
-                                               .metrics = &metrics};
-    fill_fixed(b);
-    MSC_TRY(msc_metrics_choose(&metrics, msc_quantize_metrics, &host, NULL));
-    return msc_quantize_space_build(&b->space, &inputs, &b->arena);
-}
-
-static enum msc_status build(struct bench *b) {
-    return build_on(b, b->c.data);
-}
-
-static void open_bench(struct bench *b, const char *config, int64_t batch) {
-    memset(b, 0, sizeof(*b));
-    quantize_case_open(&b->c, 1, batch);
-    assert_ok(quantize_create(&b->q, b->c.g, config));
-    assert_ok(msc_quantizer_calibrate(b->q, b->c.ev, NULL, NULL));
-}
-
-static void close_bench(struct bench *b) {
-    msc_quantizer_destroy(b->q);
-    msc_arena_finish(&b->arena);
-    quantize_case_close(&b->c);
-}
 
 static double reference(const struct bench *b, const char *metric) {
     int index = msc_space_find_metric(&b->space.space, metric);
@@ -200,34 +143,6 @@ static void test_env_quantize_space__tasks(void **state) {
         assert_true(b.space.space.metrics[i].is_maximised == (i == 1));
         assert_true(b.space.space.metrics[i].is_exact == (i > 1));
     }
-    close_bench(&b);
-}
-
-static void assert_neighbours(const struct bench *b, size_t n, const uint32_t expected[][2]) {
-    assert_int_equal(b->space.space.n_neighbours, n);
-    assert_memory_equal(b->space.space.neighbours, expected, n * sizeof expected[0]);
-    assert_ok(msc_space_check(&b->space.space));
-}
-
-// The operands of one joint are neighbours, and those of two joints between which is no other task.
-static void test_env_quantize_space__neighbours(void **state) {
-    static const uint32_t all[][2] = {{0, 1}, {0, 2}, {0, 3}, {1, 2}, {1, 3}, {2, 3},
-                                      {2, 4}, {2, 5}, {3, 4}, {3, 5}, {4, 5}};
-    static const uint32_t of_joints[][2] = {{0, 1}, {1, 2}}, of_weights[][2] = {{0, 1}};
-    struct bench b;
-    (void)state;
-    open_bench(&b, "{" THREE "}", 4);
-    assert_ok(build(&b));
-    assert_neighbours(&b, 11, all);
-    close_bench(&b);
-    open_bench(&b, "{" THREE ",\"group\":\"joint\"}", 4);
-    assert_ok(build(&b));
-    assert_neighbours(&b, 2, of_joints);
-    close_bench(&b);
-    // conv1.w and head.w, with conv2 between them
-    open_bench(&b, "{" THREE ",\"include\":[\"conv1.w\",\"head.w\"]}", 4);
-    assert_ok(build(&b));
-    assert_neighbours(&b, 1, of_weights);
     close_bench(&b);
 }
 
@@ -591,7 +506,6 @@ int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_env_quantize_space__tasks),
         cmocka_unit_test(test_env_quantize_space__features_of_choices),
-        cmocka_unit_test(test_env_quantize_space__neighbours),
         cmocka_unit_test(test_env_quantize_space__without_labels),
         cmocka_unit_test(test_env_quantize_space__rows_of_metrics),
         cmocka_unit_test(test_env_quantize_space__lists_of_metrics),
