@@ -147,8 +147,9 @@ static void set_without_scales(struct msc_quantizer *q) {
 
 static enum msc_status quantizer_init(struct msc_quantizer *q,
                                       const struct msc_quantizer_options *o) {
-    const struct msc_site_scheme scheme = {.by_use = o->group != MSC_GROUP_TENSOR,
-                                           .target = o->all_sites ? o->target : NULL};
+    const struct msc_target *target = o->all_sites ? o->target : NULL;
+    const struct msc_site_scheme scheme = {.by_use = o->group != MSC_GROUP_TENSOR && !target,
+                                           .target = target};
     MSC_TRY(msc_sites_find(&q->sites, q->graph, &scheme));
     size_t n_sites = (size_t)q->sites.n_sites;
     q->n_choices = o->n_choices;
