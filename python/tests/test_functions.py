@@ -527,6 +527,8 @@ class TestSearch(InFolder):
             self.search(metric=divide)
         with self.assertRaisesRegex(LookupError, "no point"):
             self.search(agent=Broken(), workspace="broken")
+        with self.assertRaisesRegex(TypeError, "found the class Broken: call it"):
+            self.search(agent=Broken)
         for name in "msc_workspace", "broken":  # nothing counts as failed
             path = os.path.join(name, "quantize_0.jsonl")
             self.assertFalse(os.path.exists(path) and any(t.state == "failed" for t in mscgym.Record(path).trials))
