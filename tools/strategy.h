@@ -57,7 +57,8 @@ enum msc_status msc_strategy_set(struct msc_strategy *s, const struct msc_graph 
                                  const struct msc_sites *sites, int32_t site,
                                  const struct msc_strategy_choice *choice);
 // Adds the edits of `later`, which override those of `s`. If `s` has no edits yet, `s` takes the
-// sites of `later`. MSC_E_STATE: the two are for different sites.
+// sites of `later`, unless `later` has no edits either and `s` has a target. MSC_E_STATE: the two
+// are for different sites.
 enum msc_status msc_strategy_merge(struct msc_strategy *s, const struct msc_strategy *later);
 size_t msc_strategy_n_edits(const struct msc_strategy *s);
 
