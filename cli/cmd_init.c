@@ -24,7 +24,8 @@ static const struct msc_cli_option options[] = {
      .argument = "FILE",
      .type = MSC_CLI_TEXT,
      .values = MSC_CLI_FILES,
-     .help = "samples for the inputs, a few hundred: a .npz, a .npy or a folder of images",
+     .help = "samples for the inputs, a few hundred: a .npz, .npy, .safetensors or .jsonl file, or "
+             "a folder of images",
      .offset = INIT(inputs)},
     {.name = "labels",
      .argument = "FILE",
