@@ -221,8 +221,7 @@ const struct msc_cli_command msc_cmd_place = {
     .usage = "MODEL -o FOLDER [options]",
     .description =
         "Measures every run of neighbouring groups of the model on every backend, and finds the "
-        "best mix by an exact dynamic program. Then measures it in fresh processes, in turn with "
-        "the "
+        "best mix by an exact dynamic program. Then measures it in fresh processes, beside the "
         "whole model on each backend. If the mix does not win by more than the spread of two "
         "equal copies, the fastest backend alone is the result. docs/placement.md says more.",
     .examples = "  mscgym place net.onnx -o placed --threads 1\n"
