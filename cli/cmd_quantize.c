@@ -343,10 +343,9 @@ static enum msc_status print_quantized(const cJSON *report) {
         names[1] = "plain 8 bits", plans[1] = plain;
     }
     double n_held_back = msc_json_get(report, "held_back")->valuedouble;
-    int n = cJSON_GetArraySize(list);
-    msc_str_printf(&text, n > 1 ? "best of %d plans, judged on " : "%d plan, judged on ", n);
+    msc_str_printf(&text, "best of %d plans, by ", cJSON_GetArraySize(list));
     if (n_held_back > 0) {
-        msc_str_printf(&text, "%.0f held-back samples", n_held_back);
+        msc_str_printf(&text, "%.0f samples held back", n_held_back);
     } else {
         msc_str_append(&text, "the samples that ranges come from");
     }
