@@ -176,6 +176,9 @@ enum msc_status msc_config_create_stored(struct msc_config **out, struct cJSON *
 
 enum msc_status msc_config_read_tree(cJSON **out, const char *path) {
     bool is_yaml = msc_path_ends_in(path, ".yaml") || msc_path_ends_in(path, ".yml");
+    if (msc_path_ends_in(path, ".toml")) {
+        return msc_config__load_toml(out, path);
+    }
     return msc_json_of_user(is_yaml ? msc_config__load_yaml(out, path) : msc_json_load(out, path));
 }
 

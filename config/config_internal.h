@@ -152,6 +152,8 @@ bool msc_config__join(struct msc_config *c, const char **path, const char *folde
 
 // yaml.c: reads a YAML file as a tree, which the caller owns. Messages begin with PATH:LINE:COLUMN.
 enum msc_status msc_config__load_yaml(cJSON **out, const char *path);
+// toml.c: likewise for TOML. MSC_E_UNSUPPORTED: this build cannot read it (toml_none.c).
+enum msc_status msc_config__load_toml(cJSON **out, const char *path);
 
 // dataset.c: reads the section `dataset`.
 enum msc_status msc_config__read_dataset(struct msc_config *c, const cJSON *object);

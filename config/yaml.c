@@ -7,13 +7,10 @@
 
 #include "base/file.h"
 #include "base/str.h"
+#include "config/tree.h"
 
 #include <math.h>
 #include <yaml.h>
-
-// Limits of a document, so that aliases of aliases do not exhaust the memory.
-#define DEEPEST 200
-#define MOST_NODES 1000000
 
 struct reader {
     yaml_document_t document;
@@ -91,10 +88,10 @@ static enum msc_status read_object(struct reader *r, cJSON *object, const yaml_n
 
 static enum msc_status read_node(struct reader *r, cJSON **out, int index, int depth) {
     const yaml_node_t *node = yaml_document_get_node(&r->document, index);
-    if (depth > DEEPEST) {
+    if (depth > MSC_CONFIG_DEEPEST) {
         return fail_at(r, node->start_mark, "nested too deeply, or an alias within its own anchor");
     }
-    if (++r->n_nodes > MOST_NODES) {
+    if (++r->n_nodes > MSC_CONFIG_MOST_NODES) {
         return fail_at(r, node->start_mark, "too many values; do aliases repeat each other?");
     }
     if (node->type == YAML_SCALAR_NODE) {

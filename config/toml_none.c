@@ -1,0 +1,10 @@
+// A build without toml++ or a C++ compiler: TOML is refused.
+#include "config/config_internal.h"
+
+enum msc_status msc_config__load_toml(cJSON **out, const char *path) {
+    *out = NULL;
+    return MSC_FAIL(MSC_E_UNSUPPORTED,
+                    "%s: this mscgym cannot read TOML, as it was built without toml++ "
+                    "(libtomlplusplus-dev, -DMSC_TOML=ON): use JSON or YAML",
+                    path);
+}
