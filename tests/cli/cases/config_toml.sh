@@ -32,6 +32,17 @@ mscgym search --quiet short.toml >/dev/null && mscgym search --quiet short.toml 
 printf 'gym = [{env = {type = "toy"}}]\n[bind]\nZ = 1\nA = 2\nM = 3\n' >order.toml
 mscgym config --show order.toml | jq -c .bind
 
+# What init writes in TOML is what it writes in YAML.
+cp "$FILES/../../../examples/digits/"{digits.onnx,calibration.npz,calibration_labels.npy} .
+for form in toml yaml; do
+    mscgym init digits.onnx --inputs calibration.npz --labels calibration_labels.npy --target onnxruntime \
+            -o "init.$form" --json |
+        jq -r .config
+    mscgym config --show "init.$form" >"init.$form.json"
+done
+cmp init.toml.json init.yaml.json && echo "equal"
+sed -n '/^\[\[/,$p' init.toml
+
 refused() {
     cat >wrong.toml
     mscgym config --show wrong.toml 2>&1
