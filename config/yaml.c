@@ -5,7 +5,6 @@
 // copy of its anchor. A file holds one document.
 #include "config/config_internal.h"
 
-#include "base/file.h"
 #include "base/str.h"
 #include "config/tree.h"
 
@@ -132,7 +131,8 @@ static enum msc_status check_end(yaml_parser_t *parser, const struct reader *r) 
     return status;
 }
 
-static enum msc_status read_text(cJSON **out, const char *text, size_t length, const char *path) {
+enum msc_status msc_config__read_yaml(cJSON **out, const char *text, size_t length,
+                                      const char *path) {
     yaml_parser_t parser;
     struct reader r = {.path = path};
     if (!yaml_parser_initialize(&parser)) {
@@ -155,15 +155,5 @@ static enum msc_status read_text(cJSON **out, const char *text, size_t length, c
         cJSON_Delete(*out);
         *out = NULL;
     }
-    return status;
-}
-
-enum msc_status msc_config__load_yaml(cJSON **out, const char *path) {
-    char *text = NULL;
-    size_t length = 0;
-    *out = NULL;
-    MSC_TRY(msc_file_read(&text, &length, path));
-    enum msc_status status = read_text(out, text, length, path);
-    msc_free(text);
     return status;
 }
