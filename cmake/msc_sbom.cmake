@@ -83,7 +83,7 @@ msc_sbom_version(version "${folder}/pkgconfig/yaml-0.1.pc" "Version: *([0-9.]+)"
 msc_sbom_add(libyaml DYNAMIC_LINK MIT "https://pyyaml.org/wiki/LibYAML" "${version}")
 
 if(MSC_WITH_TOML)
-    set(file "${MSC_TOML_INCLUDE_DIR}/toml++/impl/version.h")
+    file(GLOB file "${MSC_TOML_INCLUDE_DIR}/toml++/impl/version.h*") # .hpp since 3.4
     msc_sbom_version(version "${file}"
         "TOML_LIB_MAJOR +${number}" "TOML_LIB_MINOR +${number}" "TOML_LIB_PATCH +${number}")
     msc_sbom_add(toml++ DYNAMIC_LINK MIT "https://github.com/marzer/tomlplusplus" "${version}")
