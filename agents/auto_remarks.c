@@ -180,8 +180,9 @@ static void remark_failures(struct msc_auto *a, const struct msc_space *space,
     if (a->chance.n_failed == 0) {
         return;
     }
-    msc_str_printf(out, "%llu of %llu plans could not be measured\n",
-                   (unsigned long long)a->chance.n_failed, (unsigned long long)a->chance.n_told);
+    msc_str_printf(out, "%llu of %llu plan%s could not be measured\n",
+                   (unsigned long long)a->chance.n_failed, (unsigned long long)a->chance.n_told,
+                   a->chance.n_told == 1 ? "" : "s");
     if (a->base_fails) {
         msc_str_append(out, "the most expensive plan fails: plans are compared with their "
                             "neighbours instead\n");

@@ -62,6 +62,9 @@ void msc_file_sync_folder(const char *path);
 enum msc_status msc_file_sync(const char *path);
 bool msc_file_exists(const char *path);
 enum msc_status msc_file_make_folders(const char *path); // like mkdir -p; also syncs the folders
+// Waits for the lock of a folder, for changes that read a file and write it anew. close(*lock)
+// releases it, as does the end of the process. A file system without locks locks nothing.
+enum msc_status msc_file_lock_folder(int *lock, const char *folder);
 enum msc_status msc_file_remove(const char *path);       // not an error if absent
 // Removes the folder `name` of the folder `parent` (a descriptor or AT_FDCWD) and everything in
 // it, as far as possible. Does not follow links.

@@ -230,3 +230,14 @@ void msc_file_writer_abort(struct msc_file_writer *w) {
     }
     file_write_finish(w);
 }
+
+// ---- Locks ------------------------------------------------------------------------------------
+
+enum msc_status msc_file_lock_folder(int *lock, const char *folder) {
+    *lock = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (*lock < 0) {
+        return msc_file__fail("lock", folder, errno);
+    }
+    while (flock(*lock, LOCK_EX) != 0 && errno == EINTR) {}
+    return MSC_OK;
+}

@@ -352,9 +352,9 @@ static enum msc_status check_entries_left(const struct check_trace *trace) {
         if (entry->is_first && !is_true) {
             return MSC_FAIL(
                 MSC_E_INVALID,
-                "before trial %lld, the agent reports %s%g trials left, but %g followed",
+                "before trial %lld, the agent reports %s%g trial%s left, but %g followed",
                 (long long)entry->trial.id, entry->left.is_exact ? "" : "at most ", entry->left.n,
-                n);
+                entry->left.n == 1 ? "" : "s", n);
         }
     }
     return MSC_OK;

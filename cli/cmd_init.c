@@ -38,7 +38,7 @@ static const struct msc_cli_option options[] = {
      .argument = "FILE",
      .type = MSC_CLI_TEXT,
      .values = MSC_CLI_FILES,
-     .help = "configuration to write (default: search.yaml)",
+     .help = "configuration to write, .yaml or .toml (default: search.yaml)",
      .offset = INIT(output)},
     {.name = "target",
      .argument = "NAME",
@@ -116,8 +116,9 @@ const struct msc_cli_command msc_cmd_init = {
     .usage = "MODEL --inputs FILE [-o search.yaml] [options]",
     .description =
         "Checks that the model and the samples fit, and writes a search of the bits of all "
-        "tensors in YAML, with a bound on the size halfway between 8 and 4 bits. The file is "
-        "for you to edit. A file that exists is not replaced.",
+        "tensors in YAML or TOML, with a bound on the size halfway between 8 and 4 bits. For ONNX "
+        "Runtime, activations may also be dynamic or float, with at most a quarter more bit "
+        "operations. The file is for you to edit. A file that exists is not replaced.",
     .examples = "  mscgym init model.onnx --inputs inputs.npz\n"
                 "  mscgym init model.onnx --inputs inputs.npz --labels labels.npy --time 30m\n",
     .options = options,

@@ -343,7 +343,8 @@ static enum msc_status print_quantized(const cJSON *report) {
         names[1] = "plain 8 bits", plans[1] = plain;
     }
     double n_held_back = msc_json_get(report, "held_back")->valuedouble;
-    msc_str_printf(&text, "best of %d plans, by ", cJSON_GetArraySize(list));
+    int n_plans = cJSON_GetArraySize(list);
+    msc_str_printf(&text, "best of %d plan%s, by ", n_plans, n_plans == 1 ? "" : "s");
     if (n_held_back > 0) {
         msc_str_printf(&text, "%.0f samples held back", n_held_back);
     } else {

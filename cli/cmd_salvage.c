@@ -52,7 +52,8 @@ out:
 static enum msc_status print_salvaged(const struct salvage_values *v,
                                       const struct msc_record_salvaged *found) {
     struct msc_str text = {0};
-    msc_str_printf(&text, "%s: %zu trials\n", v->output, found->n_trials);
+    msc_str_printf(&text, "%s: %zu trial%s\n", v->output, found->n_trials,
+                   found->n_trials == 1 ? "" : "s");
     if (found->n_left_out > 0) {
         msc_str_printf(&text, "left out: %zu lines, from line %zu on", found->n_left_out,
                        found->line);

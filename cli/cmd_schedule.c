@@ -201,6 +201,11 @@ static enum msc_status keep(struct msc_cli_scheduled *s, const uint32_t choices[
     return b->def->keep(b, list, n);
 }
 
+// Measurements take long, so that a folder that cannot be written is told before them.
+static enum msc_status check_folder(struct msc_cli_scheduled *s) {
+    return s->model->backend->def->keep(s->model->backend, NULL, 0);
+}
+
 // Measures the point whole. What wins is kept: the point, or else the choices by rule.
 static enum msc_status check_and_keep(struct msc_cli_scheduled *s, int64_t n_rounds,
                                       struct msc_arena *arena) {
@@ -219,6 +224,7 @@ static enum msc_status check_and_keep(struct msc_cli_scheduled *s, int64_t n_rou
 
 static enum msc_status measure_all(struct msc_cli_scheduled *s, int64_t n_rounds,
                                    struct msc_arena *arena) {
+    MSC_TRY(check_folder(s));
     MSC_TRY(msc_schedule_rows(s->rows, s->bench, MSC_SCHEDULE_ALL, n_rounds));
     for (size_t i = 0; i < s->n; i++) {
         s->choices[i] = (uint32_t)s->rows[i].best;
@@ -271,6 +277,7 @@ static enum msc_status set_all(struct msc_cli_scheduled *s, const struct msc_cli
     for (size_t i = 0; status == MSC_OK && i < list->n; i++) {
         status = set_one(s, classes, i, list->items[i], arena);
     }
+    status = status == MSC_OK ? check_folder(s) : status;
     for (size_t i = 0; status == MSC_OK && i < list->n; i++) {
         MSC_TRY_OUT(msc_schedule_rows(s->rows, s->bench, classes[i], n_rounds));
         status = s->is_json ? msc_cli_add_scheduled_class(json, s, classes[i])
@@ -317,6 +324,7 @@ static enum msc_status schedule(struct msc_cli_scheduled *s, const struct schedu
     }
     if (v->record) {
         MSC_TRY(msc_cli_read_scheduled(s, v->record));
+        MSC_TRY(check_folder(s));
         MSC_TRY(msc_schedule_rows(s->rows, s->bench, MSC_SCHEDULE_ALL, n_rounds));
         MSC_TRY(check_and_keep(s, n_rounds, call->arena));
     } else {

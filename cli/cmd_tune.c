@@ -94,11 +94,12 @@ static enum msc_status cmd_tune_run(struct tune_values *v, struct msc_arena *are
     if (v->common.device && strncmp(v->common.device, "vulkan", strlen("vulkan")) != 0) {
         return MSC_FAIL(
             MSC_E_INVALID,
-            "device '%s': only vulkan devices are tuned without a model: mscgym schedule "
-            "MODEL --device cpu",
+            "device '%s': this command tunes only Vulkan devices; for other devices, use mscgym "
+            "schedule MODEL",
             v->common.device);
     }
     MSC_TRY(msc_backend_open(&b, v->common.device ? v->common.device : "auto", &o));
+    MSC_TRY_OUT(b->def->keep(b, NULL, 0)); // a folder that cannot be written is told first
     MSC_TRY_OUT(
         msc_vulkan_tune(b, v->seconds > 0.0 ? v->seconds : DEFAULT_SECONDS, rows, MAX_ROWS, &n));
     status = v->common.json ? print_tuned_json(b, rows, n) : print_tuned(b, rows, n);

@@ -19,7 +19,7 @@ set_target_properties(libmscgym_headers PROPERTIES EXPORT_NAME headers)
 set_target_properties(libmscgym PROPERTIES
     OUTPUT_NAME mscgym
     EXPORT_NAME mscgym
-    LINKER_LANGUAGE C)
+    LINKER_LANGUAGE ${MSC_LINKER_LANGUAGE})
 if(NOT SKBUILD) # wheels cannot hold links: each name would be a copy
     set_target_properties(libmscgym PROPERTIES
         VERSION "${PROJECT_VERSION}"

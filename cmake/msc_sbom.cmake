@@ -82,6 +82,17 @@ cmake_path(GET MSC_YAML_LIBRARY PARENT_PATH folder)
 msc_sbom_version(version "${folder}/pkgconfig/yaml-0.1.pc" "Version: *([0-9.]+)")
 msc_sbom_add(libyaml DYNAMIC_LINK MIT "https://pyyaml.org/wiki/LibYAML" "${version}")
 
+if(MSC_WITH_TOML)
+    file(GLOB file "${MSC_TOML_INCLUDE_DIR}/toml++/impl/version.h*") # .hpp since 3.4
+    msc_sbom_version(version "${file}"
+        "TOML_LIB_MAJOR +${number}" "TOML_LIB_MINOR +${number}" "TOML_LIB_PATCH +${number}")
+    msc_sbom_add(toml++ DYNAMIC_LINK MIT "https://github.com/marzer/tomlplusplus" "${version}")
+    foreach(name libstdc++ libgcc)
+        msc_sbom_add(${name} DYNAMIC_LINK "GPL-3.0-or-later WITH GCC-exception-3.1" "https://gcc.gnu.org"
+            "${CMAKE_CXX_COMPILER_VERSION}")
+    endforeach()
+endif()
+
 msc_sbom_version(version "${MSC_PROTOBUF_C_INCLUDE_DIR}/protobuf-c/protobuf-c.h" "define PROTOBUF_C_VERSION[ \t]+${text}")
 msc_sbom_add(protobuf-c DYNAMIC_LINK BSD-2-Clause "https://github.com/protobuf-c/protobuf-c" "${version}")
 

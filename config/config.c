@@ -176,7 +176,20 @@ enum msc_status msc_config_create_stored(struct msc_config **out, struct cJSON *
 
 enum msc_status msc_config_read_tree(cJSON **out, const char *path) {
     bool is_yaml = msc_path_ends_in(path, ".yaml") || msc_path_ends_in(path, ".yml");
-    return msc_json_of_user(is_yaml ? msc_config__load_yaml(out, path) : msc_json_load(out, path));
+    bool is_toml = msc_path_ends_in(path, ".toml");
+    char *text = NULL;
+    size_t length = 0;
+    if (!is_yaml && !is_toml) {
+        return msc_json_of_user(msc_json_load(out, path));
+    }
+    *out = NULL;
+    enum msc_status status = msc_file_read(&text, &length, path);
+    if (status == MSC_OK) {
+        status = is_yaml ? msc_config__read_yaml(out, text, length, path)
+                         : msc_config__read_toml(out, text, length, path);
+    }
+    msc_free(text);
+    return msc_json_of_user(status);
 }
 
 enum msc_status msc_config_load(struct msc_config **out, const char *path,

@@ -150,8 +150,13 @@ char *msc_config__text(struct msc_config *c, const char *format, ...) MSC_PRINTF
 // NULL). False if out of memory.
 bool msc_config__join(struct msc_config *c, const char **path, const char *folder);
 
-// yaml.c: reads a YAML file as a tree, which the caller owns. Messages begin with PATH:LINE:COLUMN.
-enum msc_status msc_config__load_yaml(cJSON **out, const char *path);
+// yaml.c: reads YAML as a tree, which the caller owns; NULL on failure. Messages begin with
+// PATH:LINE:COLUMN.
+enum msc_status msc_config__read_yaml(cJSON **out, const char *text, size_t length,
+                                      const char *path);
+// toml.c: likewise for TOML. MSC_E_UNSUPPORTED: this build cannot read it (toml_none.c).
+enum msc_status msc_config__read_toml(cJSON **out, const char *text, size_t length,
+                                      const char *path);
 
 // dataset.c: reads the section `dataset`.
 enum msc_status msc_config__read_dataset(struct msc_config *c, const cJSON *object);

@@ -5,15 +5,11 @@
 // copy of its anchor. A file holds one document.
 #include "config/config_internal.h"
 
-#include "base/file.h"
 #include "base/str.h"
+#include "config/tree.h"
 
 #include <math.h>
 #include <yaml.h>
-
-// Limits of a document, so that aliases of aliases do not exhaust the memory.
-#define DEEPEST 200
-#define MOST_NODES 1000000
 
 struct reader {
     yaml_document_t document;
@@ -91,10 +87,10 @@ static enum msc_status read_object(struct reader *r, cJSON *object, const yaml_n
 
 static enum msc_status read_node(struct reader *r, cJSON **out, int index, int depth) {
     const yaml_node_t *node = yaml_document_get_node(&r->document, index);
-    if (depth > DEEPEST) {
+    if (depth > MSC_CONFIG_DEEPEST) {
         return fail_at(r, node->start_mark, "nested too deeply, or an alias within its own anchor");
     }
-    if (++r->n_nodes > MOST_NODES) {
+    if (++r->n_nodes > MSC_CONFIG_MOST_NODES) {
         return fail_at(r, node->start_mark, "too many values; do aliases repeat each other?");
     }
     if (node->type == YAML_SCALAR_NODE) {
@@ -135,7 +131,8 @@ static enum msc_status check_end(yaml_parser_t *parser, const struct reader *r) 
     return status;
 }
 
-static enum msc_status read_text(cJSON **out, const char *text, size_t length, const char *path) {
+enum msc_status msc_config__read_yaml(cJSON **out, const char *text, size_t length,
+                                      const char *path) {
     yaml_parser_t parser;
     struct reader r = {.path = path};
     if (!yaml_parser_initialize(&parser)) {
@@ -158,15 +155,5 @@ static enum msc_status read_text(cJSON **out, const char *text, size_t length, c
         cJSON_Delete(*out);
         *out = NULL;
     }
-    return status;
-}
-
-enum msc_status msc_config__load_yaml(cJSON **out, const char *path) {
-    char *text = NULL;
-    size_t length = 0;
-    *out = NULL;
-    MSC_TRY(msc_file_read(&text, &length, path));
-    enum msc_status status = read_text(out, text, length, path);
-    msc_free(text);
     return status;
 }

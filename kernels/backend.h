@@ -156,6 +156,7 @@ struct msc_backend_def {
     void (*choose)(struct msc_backend *b, const struct msc_step *step, int variant);
     // Keeps choices for this device, for backends opened later, in options.cache_folder. They
     // replace those kept for equal work. MSC_E_INVALID: there is no folder.
+    // With n = 0 it only shows whether something can be kept.
     enum msc_status (*keep)(struct msc_backend *b, const struct msc_kept_choice choices[],
                             size_t n);
 

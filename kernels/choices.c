@@ -8,6 +8,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #define SCHEMA 1.0
 
@@ -137,22 +138,38 @@ static enum msc_status fill(cJSON *json, const struct msc_choices *kept, const c
     return add_choices(list, kept);
 }
 
-enum msc_status msc_choices_save(const struct msc_choices *kept, const char *path,
-                                 const char *device) {
-    struct msc_arena arena = {0};
+static enum msc_status save(const struct msc_choices *kept, const char *path, const char *device) {
     struct msc_str text = {0};
     cJSON *json = cJSON_CreateObject();
-    const char *folder = msc_path_folder(&arena, path);
-    enum msc_status status = MSC_ALLOCATED(folder && json);
+    enum msc_status status = MSC_ALLOCATED(json);
     MSC_TRY_OUT(status);
     MSC_TRY_OUT(fill(json, kept, device));
     msc_json_write_pretty(&text, json);
     MSC_TRY_OUT(msc_str_status(&text));
-    MSC_TRY_OUT(msc_file_make_folders(folder));
     status = msc_file_write(path, msc_str_text(&text), text.length);
 out:
     msc_str_finish(&text);
     cJSON_Delete(json);
+    return status;
+}
+
+enum msc_status msc_choices_keep(struct msc_choices *out, const char *path, const char *device,
+                                 const struct msc_kept_choice choices[], size_t n,
+                                 const struct msc_log *log) {
+    struct msc_arena arena = {0};
+    int lock = -1;
+    const char *folder = msc_path_folder(&arena, path);
+    enum msc_status status = MSC_ALLOCATED(folder);
+    MSC_TRY_OUT(status);
+    MSC_TRY_OUT(msc_file_make_folders(folder));
+    MSC_TRY_OUT(msc_file_lock_folder(&lock, folder));
+    msc_choices_load(out, path, device, log);
+    for (size_t i = 0; i < n; i++) {
+        msc_choices_put(out, &choices[i]);
+    }
+    status = save(out, path, device);
+    close(lock);
+out:
     msc_arena_finish(&arena);
     return status;
 }

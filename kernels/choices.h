@@ -24,9 +24,11 @@ struct msc_choices {
 // warning says if it is damaged.
 void msc_choices_load(struct msc_choices *out, const char *path, const char *device,
                       const struct msc_log *log);
-// Creates the folder of `path` if it is missing.
-enum msc_status msc_choices_save(const struct msc_choices *kept, const char *path,
-                                 const char *device);
+// Reads a file, puts the choices and writes it, without losing what other processes keep at the
+// same time. *out is what is kept then. Creates the folder of `path` if it is missing.
+enum msc_status msc_choices_keep(struct msc_choices *out, const char *path, const char *device,
+                                 const struct msc_kept_choice choices[], size_t n,
+                                 const struct msc_log *log);
 // Replaces the choice kept for equal work, or adds one; the oldest leaves if there is no room.
 void msc_choices_put(struct msc_choices *kept, const struct msc_kept_choice *choice);
 

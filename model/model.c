@@ -85,8 +85,8 @@ static enum msc_status bind_all(struct msc_model *m, const struct msc_model_opti
         if (prim != MSC_NO_ID && prim == samples && is_first) {
             return MSC_FAIL(
                 MSC_E_INVALID,
-                "%s: bind: \"%s\" counts samples and cannot be bound; set dataset.batch "
-                "to the number of samples that run together",
+                "%s: bind: \"%s\" counts samples and cannot be bound; to run several together, "
+                "set dataset.batch in a configuration, or use --batch where a command has it",
                 m->path, o->bindings[i].symbol);
         }
         if (prim == MSC_NO_ID || !bind_symbol(m, prim, o->bindings[i].value)) {

@@ -42,7 +42,8 @@ void msc_news_begin(struct msc_news *n, const struct msc_session *s) {
 
 static void write_progress(struct msc_str *out, const struct msc_search_progress *progress,
                            double best) {
-    msc_str_printf(out, "%zu trials", progress->n_budgeted);
+    msc_str_printf(out, "%zu trial%s", progress->n_budgeted,
+                   progress->n_budgeted == 1 && !isfinite(progress->n_left) ? "" : "s");
     if (isfinite(progress->n_left)) {
         msc_str_printf(out, " of %s%.0f", progress->is_left_exact ? "" : "at most ",
                        (double)progress->n_budgeted + progress->n_left);
@@ -193,8 +194,9 @@ static void tell_files(const struct msc_news *n, const cJSON *report) {
 void msc_news_end(struct msc_news *n, const struct cJSON *report,
                   const struct msc_search_result *found) {
     struct msc_str line = {0};
-    msc_str_printf(&line, "ended: %s; %zu trials in ", msc_search_end_text(found->end),
-                   msc_record_n_trials(found->record));
+    size_t n_trials = msc_record_n_trials(found->record);
+    msc_str_printf(&line, "ended: %s; %zu trial%s in ", msc_search_end_text(found->end), n_trials,
+                   n_trials == 1 ? "" : "s");
     msc_str_append_duration(&line, found->elapsed_s);
     news_tell(n, &line);
     tell_winner(n, report);

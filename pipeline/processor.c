@@ -14,6 +14,7 @@
 #include "pipeline/run_entry.h"
 #include "pipeline/run_stages.h"
 #include "pipeline/session.h"
+#include "pipeline/session_runtime.h"
 #include "records/record.h"
 #include "supervise/supervise.h"
 #include "supervise/worker_page.h"
@@ -183,6 +184,7 @@ static enum msc_status run_all_stages(struct msc_setup *setup,
     // Stages are not recorded for a single search, or in a dry run.
     bool has_stages = setup->config->stages.are_named && !setup->config->is_stored && !is_dry_run &&
                       !setup->options.entry && !setup->options.record && !setup->options.agent;
+    MSC_TRY(msc_session_check_runtimes(setup));
     MSC_TRY(msc_claim_files(setup));
     MSC_TRY(is_dry_run ? MSC_OK : msc_left_outputs_set_log_aside(setup));
     if (has_stages) {

@@ -2,12 +2,36 @@
 
 #include "base/json.h"
 #include "graph/target.h"
+#include "tools/runtime.h"
 
 #include <math.h>
 
 static const char *runtime_of(const struct msc_config_entry *e) {
     const struct msc_target *target = e->target ? msc_target_find(e->target) : NULL;
     return e->runtime.name ? e->runtime.name : target ? target->runtime : NULL;
+}
+
+enum msc_status msc_session_check_runtimes(const struct msc_setup *setup) {
+    struct msc_runtime_options o = MSC_RUNTIME_OPTIONS_INIT;
+    struct msc_runtime *runtime = NULL;
+    const struct msc_runtime_found *found = NULL;
+    enum msc_status status = MSC_OK;
+    o.cancel = setup->options.cancel;
+    for (size_t i = 0; i < setup->config->n_entries && status != MSC_E_INVALID; i++) {
+        const struct msc_config_entry *e = &setup->config->entries[i];
+        if (!e->runtime.is_wanted || !e->runtime.name) {
+            continue;
+        }
+        if (!runtime && msc_runtime_start(&runtime, &o) != MSC_OK) {
+            return MSC_OK;
+        }
+        status = msc_runtime_find(&found, runtime, e->runtime.name);
+        if (status == MSC_E_INVALID) {
+            (void)msc_status_prefix(status, "%s: runtime.name", e->name);
+        }
+    }
+    msc_runtime_stop(runtime);
+    return status == MSC_E_INVALID ? status : MSC_OK;
 }
 
 static void tell_step(void *payload, const char *what) {

@@ -6,6 +6,9 @@
 #include "pipeline/delivery_plans.h"
 #include "pipeline/news.h"
 
+// Refuses a runtime that an entry names but mscgym-runtime does not know: MSC_E_INVALID. A runtime
+// or program that is missing is no failure.
+enum msc_status msc_session_check_runtimes(const struct msc_setup *setup);
 // True if the entry wants measurements in a runtime and its plans can be measured in one.
 bool msc_session_has_runtime(const struct msc_session *s);
 // *out is owned by the caller. The delivery reports each step to `news`.

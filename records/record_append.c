@@ -18,8 +18,8 @@ static enum msc_status fail_commit(struct msc_record *record, enum msc_status st
     }
     record->is_broken = true;
     msc_record__forget_uncommitted(record);
-    return msc_status_prefix(status, "%zu trials are safe; make room and resume",
-                             record->n_committed);
+    return msc_status_prefix(status, "%zu trial%s safe; make room and resume", record->n_committed,
+                             record->n_committed == 1 ? " is" : "s are");
 }
 
 enum msc_status msc_record_commit(struct msc_record *record) {

@@ -53,7 +53,7 @@ function scaled(value, units, digits) {
 
 // A value of a metric with its unit, as results/units.c writes it.
 function quantity(metric, value, digits) {
-  const units = { bytes: [" bytes", " KB", " MB", " GB"], us: [" µs", " ms", " s"],
+  const units = { bytes: [Math.abs(value) === 1 ? " byte" : " bytes", " KB", " MB", " GB"], us: [" µs", " ms", " s"],
                   count: ["", " thousand", " million", " billion", " trillion"] };
   const unit = data.units[metric];
   if (value === null || value === undefined || !isFinite(value) || unit === undefined) {

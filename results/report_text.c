@@ -143,8 +143,8 @@ static enum msc_status write_reranked(struct msc_str *out, const cJSON *report, 
         return MSC_OK;
     }
     msc_report_name_reranked(name, first);
-    msc_str_printf(out, "%d plans, ordered by measured ",
-                   cJSON_GetArraySize(msc_json_get(reranked, "plans")));
+    int n_plans = cJSON_GetArraySize(msc_json_get(reranked, "plans"));
+    msc_str_printf(out, "%d plan%s, ordered by measured ", n_plans, n_plans == 1 ? "" : "s");
     msc_shown_append(out, msc_report__text(reranked, "by"));
     msc_str_append(out, ": ");
     msc_shown_append(out, name);

@@ -115,7 +115,7 @@ static void append_scaled(struct msc_str *out, double value, const char *const u
 
 // Appends a value with `digits` significant digits, or as many as its unit usually has (0).
 static void append_value(struct msc_str *out, const char *column, double value, int digits) {
-    static const char *const bytes[] = {" bytes", " KB", " MB", " GB"};
+    const char *const bytes[] = {fabs(value) == 1 ? " byte" : " bytes", " KB", " MB", " GB"};
     static const char *const times[] = {" µs", " ms", " s"};
     static const char *const counts[] = {"", " thousand", " million", " billion", " trillion"};
     const struct metric *m = find(column);

@@ -63,7 +63,7 @@ ALLOWED = {
     "cli": BELOW_PIPELINE + ["codegen", "pipeline", "pipeline/quick", "report", "serve"],
 }
 SHADERS = [".comp", ".glsl"]
-SUFFIXES = [".c", ".h", ".def"] + SHADERS
+SUFFIXES = [".c", ".cpp", ".h", ".def"] + SHADERS
 GENERATED = ["onnx.pb-c.h", "event.pb-c.h"]
 QUOTED = re.compile(r'^\s*#\s*include\s*"([^"]+)"')
 VULKAN = re.compile(r"^\s*#\s*include\s*[<\"]vulkan/")

@@ -22,6 +22,7 @@ LIBRARIES = {
     "cjson": ("cJSON", "libcjson"), "dnnl": ("oneDNN", "dnnl"), "lapacke": ("LAPACKE", "lapacke"),
     "microhttpd": ("libmicrohttpd", "libmicrohttpd"), "openblas": ("OpenBLAS", "openblas"),
     "protobuf-c": ("protobuf-c", "libprotobuf-c"), "xxhash": ("xxHash", "libxxhash"), "z": ("zlib", "zlib"),
+    "gcc_s": ("libgcc", None), "stdc++": ("libstdc++", None), "tomlplusplus": ("toml++", "tomlplusplus"),
     "yaml-0": ("libyaml", "yaml-0.1"), "zip": ("libzip", "libzip"),
 }
 IDENTIFIER = re.compile(r"SPDXRef-[A-Za-z0-9.-]+$")

@@ -19,7 +19,7 @@ from pathlib import Path
 FOLDERS = ["base", "data", "graph", "kernels", "tools", "env", "agents", "records", "supervise",
            "cluster", "search", "checks", "results", "config", "model", "codegen",
            "pipeline", "report", "serve", "cli"]
-SOURCES = (".c", ".h", ".def", ".comp", ".glsl")
+SOURCES = (".c", ".cpp", ".h", ".def", ".comp", ".glsl")
 START = ("msc_processor_run", 0)
 WALKED = ["cluster", "results", "config", "model", "pipeline"]
 FUNCTION = re.compile(r"^(?:[A-Za-z_][\w \*]*?[ \*])(\w+)\(([^;{}]*?)\)\s*\{", re.M | re.S)

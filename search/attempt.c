@@ -208,8 +208,8 @@ static void take_leftovers(struct msc_attempt *attempt, int64_t next_id,
     if (n == 0 || (was_elsewhere && death != MSC_WORKER_DEATH_CRASH)) {
         return;
     }
-    msc_log(attempt->log, MSC_LOG_WARNING, "%zu trials from %lld on were in flight when the %s", n,
-            (long long)page->ids[0],
+    msc_log(attempt->log, MSC_LOG_WARNING, "%zu trial%s from %lld on %s in flight when the %s", n,
+            n == 1 ? "" : "s", (long long)page->ids[0], n == 1 ? "was" : "were",
             death == MSC_WORKER_DEATH_NONE    ? "program vanished"
             : death == MSC_WORKER_DEATH_LIMIT ? "time limit was reached"
             : death == MSC_WORKER_DEATH_QUIET ? "search process hung"

@@ -146,8 +146,8 @@ static enum msc_status go_live(struct msc_search *s) {
     s->last_commit_ns = s->live_ns;
     s->paced_ns = s->live_ns;
     if (s->n_recorded > 0) {
-        msc_log(s->options->log, MSC_LOG_INFO, "%s: continuing after %zu trials",
-                s->options->record_path, s->n_recorded);
+        msc_log(s->options->log, MSC_LOG_INFO, "%s: continuing after %zu trial%s",
+                s->options->record_path, s->n_recorded, s->n_recorded == 1 ? "" : "s");
     }
     return msc_search__announce_best(s);
 }

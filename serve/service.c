@@ -170,14 +170,15 @@ static enum MHD_Result take_body(struct msc_request *r, const char *data, size_t
     static const uint64_t step = (uint64_t)256 << 10;
     uint64_t before = r->body_bytes;
     r->body_bytes += n_bytes;
-    if (!r->user || (r->code == 0 && !r->route->takes_body)) {
-        return r->body_bytes > MOST_IGNORED ? MHD_NO : MHD_YES;
+    if (r->code == 0 && !r->route->takes_body && r->body_bytes > MOST_IGNORED) {
+        refuse(r, MHD_HTTP_CONTENT_TOO_LARGE, "this request takes no body");
     }
-    if (r->code != 0 || !r->upload) {
-        return MHD_YES; // ignored until the time limit of the connection
+    // A refused body is read and dropped: closing the connection before its end would take the
+    // answer from a client that is still sending.
+    if (r->code == 0 && r->upload) {
+        msc_upload_take(r, data, n_bytes);
     }
-    msc_upload_take(r, data, n_bytes);
-    if (before / step != r->body_bytes / step) {
+    if (r->user && before / step != r->body_bytes / step) {
         msc_http_renew(&r->service->patience, r->connection);
     }
     return MHD_YES;

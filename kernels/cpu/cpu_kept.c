@@ -53,10 +53,5 @@ enum msc_status msc_cpu_keep(struct msc_backend *base, const struct msc_kept_cho
     if (!b->kept_path) {
         return MSC_FAIL(MSC_E_INVALID, "cpu: keeping choices needs options.cache_folder");
     }
-    // Other processes may have kept choices meanwhile.
-    msc_choices_load(&b->kept, b->kept_path, b->device, b->base.options.log);
-    for (size_t i = 0; i < n; i++) {
-        msc_choices_put(&b->kept, &choices[i]);
-    }
-    return msc_choices_save(&b->kept, b->kept_path, b->device);
+    return msc_choices_keep(&b->kept, b->kept_path, b->device, choices, n, b->base.options.log);
 }

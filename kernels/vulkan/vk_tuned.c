@@ -77,11 +77,7 @@ enum msc_status msc_vk_tuned_keep(struct msc_vk *vk, const struct msc_kept_choic
     enum msc_status status = find_place(&place, vk);
     MSC_TRY_OUT(status);
     MSC_TRY_OUT(MSC_ALLOCATED(kept));
-    msc_choices_load(kept, place.path, place.device, vk->log);
-    for (size_t i = 0; i < n; i++) {
-        msc_choices_put(kept, &choices[i]);
-    }
-    status = msc_choices_save(kept, place.path, place.device);
+    status = msc_choices_keep(kept, place.path, place.device, choices, n, vk->log);
     take_all(vk, kept);
 out:
     msc_arena_finish(&place.arena);

@@ -8,7 +8,6 @@ docs/python.md is the guide.
 from typing import TYPE_CHECKING, Any
 
 from mscgym.agent import Agent, Proposal
-from mscgym.client import Client, ServiceError
 from mscgym.environment import Environment, Failed
 from mscgym.errors import Error, Stopped
 from mscgym.functions import bench, quantize, report, run
@@ -21,6 +20,7 @@ from mscgym.searches import prune, search
 from mscgym.space import Bound, Cost, Factor, Goal, Metric, Outcome, Space, Task, Term
 
 if TYPE_CHECKING:
+    from mscgym.client import Client as Client, ServiceError as ServiceError
     from mscgym.torch.finish import finish as finish
     from mscgym.torch.onnx_export import export_onnx as export_onnx
     from mscgym.torch.wrapper import MSCWrapper as MSCWrapper
@@ -32,13 +32,15 @@ __all__ = ["Agent", "Bench", "Bound", "Client", "Cost", "Environment", "Error", 
            "Space", "Stopped", "Task", "Term", "Trial", "bench", "get_include", "program", "prune", "quantize",
            "report", "run", "search"]
 
-_OF_TORCH = {"MSCWrapper": "wrapper", "export_onnx": "onnx_export", "finish": "finish", "wrap": "wrapping"}
+# Modules that need torch, and one that is also a program: `python3 -m` warns if the package has imported it before.
+_LATER = {"Client": "client", "MSCWrapper": "torch.wrapper", "ServiceError": "client",
+          "export_onnx": "torch.onnx_export", "finish": "torch.finish", "wrap": "torch.wrapping"}
 
 
 def __getattr__(name: str) -> Any:
-    """Imports what needs torch when it is first used."""
-    if name not in _OF_TORCH:
+    """Imports what is in _LATER when it is first used."""
+    if name not in _LATER:
         raise AttributeError(f"module 'mscgym' has no attribute '{name}'")
     import importlib
 
-    return getattr(importlib.import_module(f"mscgym.torch.{_OF_TORCH[name]}"), name)
+    return getattr(importlib.import_module(f"mscgym.{_LATER[name]}"), name)

@@ -379,6 +379,17 @@ def talk():
 """
 
 
+class TestClient(unittest.TestCase):
+    def test_is_a_program_without_warnings(self):
+        # The folder of the package comes first, as for this test.
+        found = os.environ | {"PYTHONPATH": os.path.dirname(os.path.dirname(mscgym.__file__))}
+        found.pop("MSCGYM_TOKEN", None)
+        said = subprocess.run([sys.executable, "-m", "mscgym.client", "jobs"], env=found, capture_output=True, text=True,
+                              check=False)
+        self.assertEqual((said.returncode, said.stdout), (1, ""))
+        self.assertRegex(said.stderr, r"\Aerror: the token is missing[^\n]*\n\Z")
+
+
 class TestTalk(InFolder):
     def test_is_no_message(self):
         agent = TALK + AGENT.replace('print("talk goes to standard error")', "talk()")

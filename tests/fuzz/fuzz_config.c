@@ -1,4 +1,4 @@
-// The bytes are a configuration, as JSON or else as YAML. The configuration is read and shown with
+// The bytes are a configuration, as JSON, or else as YAML, or else as TOML. The configuration is read and shown with
 // all defaults. The shown text is read again and must give the same text.
 #include "base/json.h"
 #include "base/str.h"
@@ -44,18 +44,18 @@ static void read_entry(const struct msc_config *config, size_t entry) {
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes) {
-    static const char *const files[] = {"c.json", "c.yaml", "shown.json", NULL};
+    static const char *const files[] = {"c.json", "c.yaml", "c.toml", "shown.json", NULL};
     struct msc_config *config = NULL;
     struct msc_str shown = {0};
     if (n_bytes > FUZZ_MAX_BYTES) {
         return -1;
     }
-    fuzz_write("c.json", data, n_bytes);
-    fuzz_write("c.yaml", data, n_bytes);
-    enum msc_status status =
-        fuzz_check(msc_config_load(&config, fuzz_path("c.json"), MSC_CONFIG_CODE_IDLE));
-    if (status != MSC_OK) {
-        status = fuzz_check(msc_config_load(&config, fuzz_path("c.yaml"), MSC_CONFIG_CODE_IDLE));
+    enum msc_status status = MSC_E_INVALID;
+    for (size_t i = 0; i < 3; i++) {
+        fuzz_write(files[i], data, n_bytes);
+    }
+    for (size_t i = 0; i < 3 && status != MSC_OK; i++) {
+        status = fuzz_check(msc_config_load(&config, fuzz_path(files[i]), MSC_CONFIG_CODE_IDLE));
     }
     if (status == MSC_OK) {
         if (show(&shown, config)) {

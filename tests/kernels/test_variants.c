@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 enum { ROUNDS = 60, VULKAN_ROUNDS = 4, MOST_SLOTS = 8 };
@@ -305,6 +306,42 @@ static void test_kernels_variants__kept(void **state) {
     assert_int_equal(rmdir(folder), 0);
 }
 
+static int keep_many(const char *path, uint64_t first) {
+    struct msc_choices *kept = calloc(1, sizeof(*kept));
+    struct msc_kept_choice choice = {.work = {.kind = "int8", .cols = 1, .depth = 1},
+                                     .variant = "direct"};
+    enum msc_status status = kept ? MSC_OK : MSC_E_NOMEM;
+    for (uint64_t i = 0; i < 40 && status == MSC_OK; i++) {
+        choice.work.rows = first + i;
+        status = msc_choices_keep(kept, path, "a device", &choice, 1, NULL);
+    }
+    free(kept);
+    return status == MSC_OK ? 0 : 1;
+}
+
+// Two processes keep choices of one device at the same time, and none is lost.
+static void test_kernels_variants__together(void **state) {
+    char folder[] = "/tmp/msc_together_XXXXXX", path[64];
+    struct msc_choices *kept = test_calloc(1, sizeof(*kept));
+    int ended = -1;
+    (void)state;
+    assert_non_null(mkdtemp(folder));
+    snprintf(path, sizeof(path), "%s/choices.json", folder);
+    pid_t other = fork();
+    assert_true(other >= 0);
+    if (other == 0) {
+        _exit(keep_many(path, 1));
+    }
+    assert_int_equal(keep_many(path, 101), 0);
+    assert_int_equal(waitpid(other, &ended, 0), other);
+    assert_int_equal(ended, 0);
+    msc_choices_load(kept, path, "a device", NULL);
+    assert_int_equal(kept->n, 80);
+    test_free(kept);
+    assert_ok(msc_file_remove(path));
+    assert_int_equal(rmdir(folder), 0);
+}
+
 // A full table loses its oldest choice; an equal work replaces its own.
 static void test_kernels_variants__full(void **state) {
     struct msc_choices *kept = test_calloc(1, sizeof(*kept));
@@ -330,6 +367,7 @@ int main(void) {
         cmocka_unit_test(test_kernels_variants__equal_bits),
         cmocka_unit_test(test_kernels_variants__after_a_run),
         cmocka_unit_test(test_kernels_variants__kept),
+        cmocka_unit_test(test_kernels_variants__together),
         cmocka_unit_test(test_kernels_variants__full),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

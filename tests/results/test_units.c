@@ -38,6 +38,7 @@ static void test_values(void **state) {
     check_value("accuracy", 0.99074, "99.07 %");
     check_value("validation.float_top1_kept", 1, "100 %");
     check_value("size_bytes", 0, "0 bytes");
+    check_value("size_bytes", 1, "1 byte");
     check_value("size_bytes", 999, "999 bytes");
     check_value("size_bytes", 1000, "1 KB");
     check_value("runtime.file_bytes", 11810, "11.8 KB");

@@ -300,7 +300,7 @@ static void launch_on_full_disk(const struct launch *one, size_t n_bytes) {
         signal(SIGXFSZ, SIG_IGN);
         setrlimit(RLIMIT_FSIZE, &limit);
         run_launch(&run, one);
-        bool is_said = run.status == MSC_E_IO && strstr(msc_status_message(), "trials are safe") &&
+        bool is_said = run.status == MSC_E_IO && strstr(msc_status_message(), " safe; make room") &&
                        strstr(msc_status_message(), one->path);
         run_finish(&run);
         _exit(is_said ? 0 : 1);

@@ -293,6 +293,22 @@ def check_limits(mscgym, folder):
         check(code == 413, f"an upload of unknown size: {code}")
         check(raw(service, head.encode() + b"Content-Length: 99999999999999999999\r\n\r\n") in (0, 400, 413),
               "a size beyond 64 bits")
+        # A client that sends its whole body before it reads gets the answer, too.
+        sizes = f"Content-Length: {8 << 20}\r\n\r\n"
+        for wanted, lines in ((401, head.replace(ANN, "wrong")), (413, head), (404, head.replace("/v1", "/v0")),
+                              (413, head.replace("POST", "GET"))):
+            code = raw(service, (lines + sizes).encode() + b"x" * (8 << 20))
+            check(code == wanted, f"a refused body of 8 MiB: {code}, expected {wanted}")
+        code = raw(service, head.replace("POST", "GET").encode() + b"Transfer-Encoding: chunked\r\n\r\n100000\r\n"
+                   + b"x" * (1 << 20) + b"\r\n0\r\n\r\n")
+        check(code == 413, f"a body of unknown size that is not wanted: {code}")
+        with socket.create_connection(("127.0.0.1", service.port), timeout=40) as link:
+            link.sendall((head + sizes).encode())
+            for _ in range(16):  # longer than a silent connection may last
+                link.sendall(b"x" * (1 << 19))
+                time.sleep(1.1)
+            answer = link.recv(4096)
+            check(b" 413 " in answer, f"a refused upload that takes long: {answer[:80]}")
         job = cat.wait(grows)
         check(job["state"] == "failed" and "quota is used up" in job["message"], f"a search beyond its quota: {job}")
         ids = [submit(ann, toy(4)) for _ in range(2)]

@@ -54,6 +54,13 @@ sed 's/"target": "onnxruntime"/"target": "openvino"/; s/{"bits": 4}/{"bits": 8, 
     s/"workspace": "a"/"workspace": "v"/; s/0.0624/1/' a.json >v.json
 mscgym search v.json --quiet | grep runtime
 
+echo "- an unknown runtime is refused before the search"
+sed 's/"rounds": 4/"name": "onnxruntim"/; s/"workspace": "a"/"workspace": "u"/' a.json >u.json
+try mscgym search u.json
+try mscgym search u.json --dry-run
+ls u 2>/dev/null
+MSCGYM_RUNTIME=no/runtime mscgym search u.json --quiet | grep -c "nothing was measured"
+
 echo "- as one wishes"
 sed -i 's/{"rounds": 4}/false/' a.json
 mscgym search a.json --quiet | grep -c runtime

@@ -16,6 +16,13 @@ try mscgym schedule q.onnx --device cpu --rounds 0
 try mscgym schedule missing.onnx --device cpu
 ls cache 2>/dev/null
 
+echo "== a folder that cannot be written is told before any measurement"
+: >file
+for words in "" "--set /2/Conv=direct"; do
+    XDG_CACHE_HOME=$PWD/file try mscgym schedule q.onnx --device cpu --rounds 10000 $words |
+        sed "s:$PWD/::"
+done
+
 echo "== every variant"
 mscgym schedule q.onnx --device cpu --rounds 1 --json >all.json
 jq -c '[.classes[] | .joint, .steps, .rows, .cols, .depth]' all.json
