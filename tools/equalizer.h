@@ -43,6 +43,7 @@ struct msc_strategy;
 struct msc_equalize_bits {
     int32_t weights, activations;
     bool multiplies; // may multiplications be added to the graph?
+    bool rotates;    // are the layers multiplied whose outputs are multiplied with each other?
 };
 
 // Makes a strategy that only replaces elements of weights (msc_strategy_replace) and multiplies. `ev` evaluates
