@@ -225,6 +225,9 @@ static bool find_readers(struct finder *f) {
         for (int32_t i = 0; i < n; i++) {
             const struct msc_joint *j = msc_graph_joint(f->g, joints[i]);
             struct place next;
+            if (j->op == MSC_OP_SHAPE_OF) {
+                continue; // reads no elements
+            }
             if (is_conv(j->op) || is_linear(j->op)) {
                 if (!add_reader(f, j, &p)) {
                     return false;

@@ -14,17 +14,20 @@ enum { MOST_POSITIONS = 16384, LEVELS = 32767 };
 // A tensor on the way from a product back to the linear layer.
 struct step {
     int32_t tensor;
-    int axes[MSC_MAX_DIMS]; // the axis of the product's operand that each axis becomes
+    int axes[MSC_MAX_DIMS]; // the axis of the product's operand that each axis becomes; -1: unknown
 };
 
+// Does one joint read the elements? Joints that read only the lengths do not count.
 static bool is_read_once(const struct msc_graph *g, int32_t tensor) {
     const int32_t *joints;
+    int32_t n = msc_graph_consumers(g, tensor, &joints), n_readers = 0;
     for (int32_t i = 0; i < msc_graph_n_outputs(g); i++) {
-        if (msc_graph_output(g, i) == tensor) {
-            return false;
-        }
+        n_readers += msc_graph_output(g, i) == tensor;
     }
-    return msc_graph_consumers(g, tensor, &joints) == 1;
+    for (int32_t i = 0; i < n; i++) {
+        n_readers += msc_graph_joint(g, joints[i])->op != MSC_OP_SHAPE_OF;
+    }
+    return n_readers == 1;
 }
 
 static bool step_permute(struct step *s, const struct msc_graph *g, const struct msc_joint *j) {
@@ -41,25 +44,30 @@ static bool step_permute(struct step *s, const struct msc_graph *g, const struct
     return true;
 }
 
-// A reshape that only divides the last axis into heads and their elements.
-static bool step_divide(struct step *s, struct msc_channel_pair *pair,
-                        struct msc_channel_side *side, const struct msc_graph *g,
-                        const struct msc_joint *j) {
+// A reshape that keeps the last axis, or divides it into heads and their elements.
+static bool step_reshape(struct step *s, struct msc_channel_pair *pair,
+                         struct msc_channel_side *side, const struct msc_graph *g,
+                         const struct msc_joint *j) {
     const struct msc_tensor *in = msc_graph_tensor(g, j->operands[0]);
     const struct msc_tensor *out = msc_graph_tensor(g, s->tensor);
-    if (in->n_dims < 1 || out->n_dims < 2 || side->head_axis >= 0) {
+    int last = out->n_dims - 1;
+    if (in->n_dims < 1 || last < 0 || s->axes[last] != side->axis || side->head_axis >= 0) {
         return false;
     }
-    int64_t n_heads = out->dims[out->n_dims - 2], size = out->dims[out->n_dims - 1];
-    side->head_axis = s->axes[out->n_dims - 2];
-    bool divides = s->axes[out->n_dims - 1] == side->axis && n_heads > 0 && size > 0 &&
-                   in->dims[in->n_dims - 1] == n_heads * size;
-    pair->n_heads = n_heads;
+    int64_t size = out->dims[last], n_all = in->dims[in->n_dims - 1];
+    if (size <= 0 || (n_all != size && (last == 0 || n_all != out->dims[last - 1] * size))) {
+        return false;
+    }
+    if (n_all != size) {
+        pair->n_heads = out->dims[last - 1];
+        side->head_axis = s->axes[last - 1];
+    }
+    bool is_known = n_all == size || side->head_axis >= 0;
     *s = (struct step){.tensor = j->operands[0]};
     for (int i = 0; i < in->n_dims; i++) {
         s->axes[i] = i == in->n_dims - 1 ? side->axis : -1;
     }
-    return divides;
+    return is_known;
 }
 
 // Goes on to the operand that is multiplied or divided by one number.
@@ -106,7 +114,7 @@ static bool find_side(struct msc_channel_pair *pair, int side, const struct msc_
             return is_good && s.axes[t->n_dims - 1] == out->axis;
         }
         is_good = j->op == MSC_OP_PERMUTE_DIMS ? step_permute(&s, g, j)
-                  : j->op == MSC_OP_RESHAPE    ? step_divide(&s, pair, out, g, j)
+                  : j->op == MSC_OP_RESHAPE    ? step_reshape(&s, pair, out, g, j)
                   : j->op == MSC_OP_MULTIPLY || j->op == MSC_OP_DIVIDE ? step_scale(&s, g, j)
                                                                        : false;
     }
