@@ -183,11 +183,15 @@ void msc_equalizer__begin_pairs(struct msc_channel_pair pairs[], size_t n, bool 
 // Adds the products of the elements x[0], x[stride], … of a head at one position.
 static void add_products(struct msc_channel_side *side, int64_t head, int64_t size, const float *x,
                          int64_t stride, bool is_held) {
+    int32_t levels[MSC_EQUALIZER_MOST_SIZE];
     double unit = side->greatest > 0 ? LEVELS / (double)side->greatest : 0;
     for (int64_t i = 0; i < size; i++) {
-        int64_t own = llround((double)x[i * stride] * unit), at = (head * size + i) * size;
+        levels[i] = (int32_t)lround((double)x[i * stride] * unit);
+    }
+    for (int64_t i = 0; i < size; i++) {
+        int64_t at = (head * size + i) * size;
         for (int64_t k = 0; k < size; k++) {
-            int64_t product = own * llround((double)x[k * stride] * unit);
+            int64_t product = (int64_t)levels[i] * levels[k];
             side->sums[at + k] += product;
             side->held_sums[at + k] += is_held ? product : 0;
         }
@@ -210,42 +214,61 @@ static void see_head(struct msc_channel_side *side, int64_t head, int64_t size, 
     }
 }
 
-void msc_equalizer__see_pair(struct msc_channel_pair *pair, int of, const struct msc_view *value,
-                             bool is_counting, int one_of) {
-    struct msc_channel_side *side = &pair->sides[of];
-    int64_t dims[MSC_MAX_DIMS], strides[MSC_MAX_DIMS], index[MSC_MAX_DIMS] = {0}, stride = 1;
+// Goes on to the next position: axes other than those of the elements and of the heads are counted.
+static void go_on(int64_t index[], const struct msc_view *value,
+                  const struct msc_channel_side *side) {
+    for (int i = value->n_dims - 1; i >= 0; i--) {
+        if (i == side->axis || i == side->head_axis) {
+            continue;
+        }
+        if (++index[i] < value->dims[i]) {
+            return;
+        }
+        index[i] = 0;
+    }
+}
+
+// The distances between neighbours along each axis in memory; returns the number of elements.
+static int64_t find_strides(int64_t strides[], const struct msc_view *value) {
+    int64_t dims[MSC_MAX_DIMS], stride = 1;
     int axes[MSC_MAX_DIMS];
     msc_view_physical(value, dims, axes);
     for (int i = value->n_dims - 1; i >= 0; i--) {
         strides[axes[i]] = stride;
         stride *= dims[i];
     }
-    int64_t n_positions = stride / (pair->n_heads * pair->size), n = value->dims[0];
+    return stride;
+}
+
+// Draws one of `every` positions, in an order that does not repeat with a length of the operand.
+static bool is_drawn(int64_t position, int64_t every) {
+    return ((uint64_t)position * 0x9E3779B97F4A7C15u >> 32) % (uint64_t)every == 0;
+}
+
+void msc_equalizer__see_pair(struct msc_channel_pair *pair, int of, const struct msc_view *value,
+                             bool is_counting, int one_of) {
+    struct msc_channel_side *side = &pair->sides[of];
+    int64_t strides[MSC_MAX_DIMS], index[MSC_MAX_DIMS] = {0}, n = value->dims[0];
+    int64_t n_positions = find_strides(strides, value) / (pair->n_heads * pair->size);
     bool has_rows = side->axis != 0 && side->head_axis != 0 && n > 1;
-    int64_t n_held = has_rows ? (n + one_of - 1) / one_of : 0;
+    int64_t first_held = has_rows ? n - (n + one_of - 1) / one_of : n;
     int64_t every = is_counting ? (int64_t)(side->n_seen / MOST_POSITIONS) + 1 : 1;
-    for (int64_t p = 0; p < n_positions; p++) {
+    for (int64_t p = 0; p < n_positions; p++, go_on(index, value, side)) {
         int64_t at = 0;
+        bool is_held = has_rows && index[0] >= first_held;
+        if (!is_drawn(p, every)) {
+            continue;
+        }
         for (int i = 0; i < value->n_dims; i++) {
             at += index[i] * strides[i];
         }
-        bool is_held = has_rows && index[0] >= n - n_held;
-        for (int64_t h = 0; p % every == 0 && h < pair->n_heads; h++) {
-            int64_t head = side->head_axis < 0 ? 0 : h * strides[side->head_axis];
-            see_head(side, h, pair->size, (const float *)value->data + at + head,
+        for (int64_t h = 0; h < pair->n_heads; h++) {
+            int64_t of_head = side->head_axis < 0 ? 0 : h * strides[side->head_axis];
+            see_head(side, h, pair->size, (const float *)value->data + at + of_head,
                      strides[side->axis], is_counting, is_held);
         }
-        side->n_summed += is_counting && p % every == 0;
-        side->n_held += is_counting && p % every == 0 && is_held;
-        for (int i = value->n_dims - 1; i >= 0; i--) { // the next position
-            if (i == side->axis || i == side->head_axis) {
-                continue;
-            }
-            if (++index[i] < value->dims[i]) {
-                break;
-            }
-            index[i] = 0;
-        }
+        side->n_summed += is_counting;
+        side->n_held += is_counting && is_held;
     }
     side->n_seen += is_counting ? 0 : (uint64_t)n_positions;
 }
