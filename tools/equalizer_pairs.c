@@ -51,7 +51,8 @@ static bool step_reshape(struct step *s, struct msc_channel_pair *pair,
     const struct msc_tensor *in = msc_graph_tensor(g, j->operands[0]);
     const struct msc_tensor *out = msc_graph_tensor(g, s->tensor);
     int last = out->n_dims - 1;
-    if (in->n_dims < 1 || last < 0 || s->axes[last] != side->axis || side->head_axis >= 0) {
+    if (in->n_dims < 1 || last < 0 || s->axes[last] != side->axis || side->head_axis >= 0 ||
+        side->n_own > 0) {
         return false;
     }
     int64_t size = out->dims[last], n_all = in->dims[in->n_dims - 1];
@@ -68,6 +69,28 @@ static bool step_reshape(struct step *s, struct msc_channel_pair *pair,
         s->axes[i] = i == in->n_dims - 1 ? side->axis : -1;
     }
     return is_known;
+}
+
+// Goes on to a tensor of which this one is a part along the last axis.
+static bool step_split(struct step *s, struct msc_channel_side *side, const struct msc_graph *g,
+                       const struct msc_joint *j) {
+    const struct msc_tensor *in = msc_graph_tensor(g, j->operands[0]);
+    int last = in->n_dims - 1;
+    int64_t axis;
+    if (last < 0 || s->axes[last] != side->axis || !msc_joint_attr_i64(j, "axis", &axis) ||
+        (axis != -1 && axis != last) || side->n_own > 0) {
+        return false;
+    }
+    for (int32_t i = 0; msc_joint_output(j, i) != s->tensor; i++) {
+        int64_t n = msc_graph_tensor(g, msc_joint_output(j, i))->dims[last];
+        if (n <= 0) {
+            return false;
+        }
+        side->first += n;
+    }
+    side->n_own = msc_graph_tensor(g, s->tensor)->dims[last];
+    s->tensor = j->operands[0];
+    return side->n_own > 0;
 }
 
 // Goes on to the operand that is multiplied or divided by one number.
@@ -110,10 +133,12 @@ static bool find_side(struct msc_channel_pair *pair, int side, const struct msc_
             out->bias = maker.bias;
             out->is_input_first = maker.is_input_first;
             out->n_inputs = maker.n_per_channel;
-            pair->size = maker.n_channels / pair->n_heads;
+            out->n_outputs = maker.n_channels;
+            pair->size = (out->n_own > 0 ? out->n_own : maker.n_channels) / pair->n_heads;
             return is_good && s.axes[t->n_dims - 1] == out->axis;
         }
         is_good = j->op == MSC_OP_PERMUTE_DIMS ? step_permute(&s, g, j)
+                  : j->op == MSC_OP_SPLIT      ? step_split(&s, out, g, j)
                   : j->op == MSC_OP_RESHAPE    ? step_reshape(&s, pair, out, g, j)
                   : j->op == MSC_OP_MULTIPLY || j->op == MSC_OP_DIVIDE ? step_scale(&s, g, j)
                                                                        : false;
@@ -135,7 +160,7 @@ static bool find_pair(struct msc_channel_pair *pair, const struct msc_graph *g,
     bool is_same_axis = a->head_axis < 0 || n_a - a->head_axis == n_b - b->head_axis;
     return pair->n_heads == second.n_heads && pair->size == second.size && pair->size > 1 &&
            pair->size <= MSC_EQUALIZER_MOST_SIZE && (a->head_axis < 0) == (b->head_axis < 0) &&
-           is_same_axis && a->weight != b->weight;
+           is_same_axis && (a->weight != b->weight || a->first != b->first);
 }
 
 enum msc_status msc_equalizer__find_pairs(struct msc_channel_pair **pairs, size_t *n,
@@ -354,17 +379,17 @@ enum msc_status msc_equalizer__balance_pair(bool *pays, struct msc_channel_pair 
 void msc_equalizer__multiply_side(const struct msc_channel_pair *pair, int of, float weight[],
                                   float bias[]) {
     const struct msc_channel_side *side = &pair->sides[of];
-    int64_t size = pair->size, n_outputs = pair->n_heads * size, n_inputs = side->n_inputs;
+    int64_t size = pair->size, n_inputs = side->n_inputs;
     int64_t out_stride = side->is_input_first ? 1 : n_inputs;
-    int64_t in_stride = side->is_input_first ? n_outputs : 1;
+    int64_t in_stride = side->is_input_first ? side->n_outputs : 1;
     for (int64_t h = 0; h < pair->n_heads; h++) {
         const double *t = pair->matrices[of] + h * size * size;
         for (int64_t k = 0; k < n_inputs; k++) {
-            msc_equalizer__transform(weight + h * size * out_stride + k * in_stride, out_stride, t,
-                                     (size_t)size);
+            msc_equalizer__transform(weight + (side->first + h * size) * out_stride + k * in_stride,
+                                     out_stride, t, (size_t)size);
         }
         if (bias) {
-            msc_equalizer__transform(bias + h * size, 1, t, (size_t)size);
+            msc_equalizer__transform(bias + side->first + h * size, 1, t, (size_t)size);
         }
     }
 }

@@ -11,9 +11,10 @@
 struct msc_channel_side {
     int32_t weight, bias; // of the linear layer, tensor ids; MSC_NO_ID: no bias
     bool is_input_first;  // the weight is [inputs, outputs]
-    int64_t n_inputs;
-    int32_t slot;        // of the product's operand
-    int axis, head_axis; // of the operand; head_axis is -1 if there is one head
+    int64_t n_inputs, n_outputs;
+    int64_t first, n_own; // the outputs that are the factor; n_own is 0 if all are
+    int32_t slot;         // of the product's operand
+    int axis, head_axis;  // of the operand; head_axis is -1 if there is one head
     // Measured: positions in all samples; the greatest magnitude; and the sums of the products of
     // elements [heads, size, size] over positions, in units of (greatest / 32767)^2. Integers, so
     // that the order of batches does not change them. `held_sums` are of the samples held back.
@@ -23,7 +24,7 @@ struct msc_channel_side {
     uint64_t n_summed, n_held;
 };
 
-// Output head * size + i of both layers is element i of the head.
+// Output first + head * size + i of the layers is element i of the head.
 struct msc_channel_pair {
     int64_t n_heads, size;
     struct msc_channel_side sides[2];

@@ -274,18 +274,25 @@ RIDGE = 0.001
 def attention_network(folder, rng, kind="heads"):
     """softmax(scale * queries . keys) . values. Queries come from Gemm [out, in], keys from MatMul [in, out]. `kind`:
     "heads"; "one" head without a reshape; or with heads, "read": the queries are an output too; "added": keys get
-    other numbers for each position.
+    other numbers for each position; "split": one layer of the weight [values, queries, keys] makes all three.
     """
     n = HEADS * SIZE
     weights = {"q": rng.normal(size=(n, 6)) * 3.0 ** rng.integers(-2, 3, size=(n, 1)), "q_bias": rng.normal(size=n),
                "k": rng.normal(size=(6, n)) * 3.0 ** rng.integers(-2, 3, size=n), "k_bias": rng.normal(size=n),
                "v": rng.normal(size=(6, n)), "scale": np.array(0.02),
                "add": rng.normal(size=(LENGTH, 1, SIZE))}
-    shapes = {"rows": [-1, 6], "split": [-1, LENGTH, HEADS, SIZE], "flat": [-1, LENGTH, n], "rest": [LENGTH, HEADS, SIZE]}
+    shapes = {"rows": [-1, 6], "split": [-1, LENGTH, HEADS, SIZE], "flat": [-1, LENGTH, n], "rest": [LENGTH, HEADS, SIZE],
+              "parts": [n, n, n]}
+    if kind == "split":
+        weights["all"] = np.c_[weights["v"], weights["q"].T, weights["k"]]
+        weights["all_bias"] = np.r_[np.zeros(n), weights["q_bias"], weights["k_bias"]]
     nodes = [helper.make_node("Reshape", ["x", "rows"], ["x2"]),
              helper.make_node("Gemm", ["x2", "q", "q_bias"], ["q0"], transB=1),
              helper.make_node("MatMul", ["x", "k"], ["k00"]),
              helper.make_node("Add", ["k00", "k_bias"], ["k0"]), helper.make_node("MatMul", ["x", "v"], ["v0"])]
+    if kind == "split":
+        nodes = [helper.make_node("MatMul", ["x", "all"], ["all0"]), helper.make_node("Add", ["all0", "all_bias"], ["all1"]),
+                 helper.make_node("Split", ["all1", "parts"], ["v0", "q0", "k0"], axis=-1)]
     if kind == "one":
         nodes += [helper.make_node("Reshape", ["q0", "flat"], ["q1"]), helper.make_node("Mul", ["q1", "scale"], ["q2"]),
                   helper.make_node("Transpose", ["k0"], ["k2"], perm=[0, 2, 1]),
@@ -337,6 +344,11 @@ def check_attention(mscgym, folder, rng, kind):
     path, w = attention_network(folder, rng, kind)
     x = (rng.normal(size=(256, LENGTH, 6)) + 1).astype(np.float32)
     new = equalized(mscgym, folder, path, x, (4, 4), rotate=True)
+    if kind == "split":
+        check(sorted(new) == ["all", "all_bias"], f"replaced weights {sorted(new)}")
+        v, q, k = np.split(np.r_[new["all"], new["all_bias"][None]], 3, axis=1)
+        check(np.array_equal(v, np.r_[w["v"], np.zeros((1, HEADS * SIZE))].astype(np.float32)), "the values changed")
+        new = {"q": q[:-1].T, "q_bias": q[-1], "k": k[:-1], "k_bias": k[-1]}
     check(sorted(new) == ["k", "k_bias", "q", "q_bias"], f"replaced weights {sorted(new)}")
     rows, size = x.reshape(-1, 6).astype(np.float64), HEADS * SIZE if kind == "one" else SIZE
     for h in range(HEADS * SIZE // size):
@@ -457,7 +469,7 @@ def main():
             found.append(a.max() / a.min())
         with tempfile.TemporaryDirectory() as folder:
             check_multiplied(mscgym, folder, np.random.default_rng(1), bits)
-    for kind in ("heads", "one"):
+    for kind in ("heads", "one", "split"):
         with tempfile.TemporaryDirectory() as folder:
             check_attention(mscgym, folder, np.random.default_rng(2), kind)
     with tempfile.TemporaryDirectory() as folder:
