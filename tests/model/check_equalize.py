@@ -68,14 +68,18 @@ def conv_network(folder, rng):
 
 
 def norm_network(folder, rng):
-    """layer normalisation -> linear layers d [in, out] and e [out, in], which add up."""
+    """layer normalisation -> linear layers d [in, out] and e [out, in], which are multiplied; the result is reshaped to
+    a length that is read from the normalisation's output.
+    """
     weights = {"gamma": 4.0 ** np.arange(-3, 3), "beta": rng.normal(size=6) * 3,
                "d": rng.normal(size=(6, 3)), "d_bias": rng.normal(size=3),
                "e": rng.normal(size=(3, 6)), "e_bias": rng.normal(size=3)}
     nodes = [helper.make_node("LayerNormalization", ["x", "gamma", "beta"], ["1"]),
              helper.make_node("Gemm", ["1", "d", "d_bias"], ["2"]),
              helper.make_node("Gemm", ["1", "e", "e_bias"], ["3"], transB=1),
-             helper.make_node("Mul", ["2", "3"], ["y"])]
+             helper.make_node("Mul", ["2", "3"], ["4"]),
+             helper.make_node("Constant", [], ["three"], value_ints=[3]), helper.make_node("Shape", ["1"], ["5"], end=1),
+             helper.make_node("Concat", ["5", "three"], ["6"], axis=0), helper.make_node("Reshape", ["4", "6"], ["y"])]
     return save(folder, nodes, weights, [6], ["y"]), weights, rng.normal(size=(4096, 6)) ** 3
 
 
