@@ -6,8 +6,8 @@ samples that no choice was based on.
                [--methods nearest,...,distill] [--peers aimet=PYTHON,... [--minutes 60]]
                [--beside FIGURES.json] [--save ROWS.json] [--json FILE]
 
-Networks and samples are those of methods_data.py: digits, fashion, speech-embedding, mlsd-tiny,
-ocr-rec. Each seed draws other calibration samples. The table has medians and their spread, and the
+Networks and samples are those of methods_data.py: digits, fashion, resnet, vit, speech-embedding,
+mlsd-tiny, ocr-rec. Each seed draws other calibration samples. The table has medians and their spread, and the
 accuracy or the agreement of decoded characters. Weights are quantised per channel, in all layers.
 --target generic quantises the inputs of joints, onnxruntime all tensors that it requantises.
 "distill by channel" gives activations of depthwise convolutions one scale per channel; it must be

@@ -1,10 +1,10 @@
-"""Calibration and validation samples for five networks. The networks have never seen them, and there
+"""Calibration and validation samples for seven networks. The networks have never seen them, and there
 are enough of them to distinguish methods.
 
     calibration(NAME, SEED), validation(NAME) -> an array
     labels(NAME) -> the labels of validation, or None
 
-Digits are scikit-learn's; fashion images are from Debian's dataset-fashion-mnist; photographs from
+Digits are scikit-learn's; the images of fashion, resnet and vit are from Debian's dataset-fashion-mnist; photographs from
 mate-backgrounds, scikit-learn and python3-scipy; speech from asterisk-core-sounds-en-wav. Lines of
 text are licences rendered with fonts-dejavu-core. MSC_DEBIAN names a folder with unpacked packages, if
 they are not installed. Calibration samples never overlap validation samples; each seed draws others.
@@ -69,6 +69,14 @@ def fashion_images(name):
 
 def fashion_calibration(seed):
     images = fashion_images("train-images-idx3-ubyte")
+    drawn = (numpy.arange(512) if seed == 0 else
+             numpy.random.RandomState(seed).choice(len(images), 512, replace=False))
+    return (images[drawn] / 255).astype(numpy.float32)
+
+
+def held_out_calibration(seed):
+    """Images on which resnet and vit were not trained (scripts/models/train_images.py)."""
+    images = fashion_images("train-images-idx3-ubyte")[:2048]
     drawn = (numpy.arange(512) if seed == 0 else
              numpy.random.RandomState(seed).choice(len(images), 512, replace=False))
     return (images[drawn] / 255).astype(numpy.float32)
@@ -196,6 +204,8 @@ def speech_validation():
 NETWORKS = {  # functions for calibration, validation and labels
     "digits": (digits_calibration, digits_validation, digits_labels),
     "fashion": (fashion_calibration, fashion_validation, fashion_labels),
+    "resnet": (held_out_calibration, fashion_validation, fashion_labels),
+    "vit": (held_out_calibration, fashion_validation, fashion_labels),
     "speech-embedding": (speech_calibration, speech_validation, lambda: None),
     "mlsd-tiny": (mlsd_calibration, mlsd_validation, lambda: None),
     "ocr-rec": (ocr_calibration, ocr_validation, lambda: None),

@@ -32,44 +32,17 @@ import time
 import numpy
 import onnxruntime
 import torch
-from torch import nn
 from torch.nn import functional
 
 import methods_data
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "python"))
 import mscgym  # noqa: E402
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "scripts", "models"))
+from train_images import fashion, resnet  # noqa: E402
 
 POINT, BYTES = 0.01, 0.12
 DESCENT = {"bits": 4, "rounding": "descent", "correct": "affine"}
-
-
-def fashion():
-    return nn.Sequential(
-        nn.Conv2d(1, 16, 3, padding=1), nn.BatchNorm2d(16), nn.ReLU(), nn.MaxPool2d(2),
-        nn.Conv2d(16, 32, 3, padding=1), nn.BatchNorm2d(32), nn.ReLU(), nn.MaxPool2d(2),
-        nn.Conv2d(32, 32, 3, stride=2, padding=1), nn.ReLU(),
-        nn.Flatten(), nn.Linear(512, 88), nn.ReLU(), nn.Linear(88, 10))
-
-
-class Block(nn.Module):
-    def __init__(self, n_in, n, stride):
-        super().__init__()
-        self.conv1, self.bn1 = nn.Conv2d(n_in, n, 3, stride, 1, bias=False), nn.BatchNorm2d(n)
-        self.conv2, self.bn2 = nn.Conv2d(n, n, 3, 1, 1, bias=False), nn.BatchNorm2d(n)
-        self.down = nn.Sequential(nn.Conv2d(n_in, n, 1, stride, bias=False), nn.BatchNorm2d(n)) \
-            if stride > 1 else nn.Identity()
-
-    def forward(self, x):
-        y = self.bn2(self.conv2(functional.relu(self.bn1(self.conv1(x)))))
-        return functional.relu(y + self.down(x))
-
-
-def resnet(n=16):
-    parts = [nn.Conv2d(1, n, 3, 2, 1, bias=False), nn.BatchNorm2d(n), nn.ReLU()]
-    for i, width in enumerate((n, 2 * n, 4 * n, 8 * n)):
-        parts += [Block(width if i == 0 else width // 2, width, 1 if i == 0 else 2), Block(width, width, 1)]
-    return nn.Sequential(*parts, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(8 * n, 10))
 
 
 # Maker, images, epochs of the float network; rate and batch of the two epochs after compression.

@@ -54,7 +54,7 @@ struct msc_config_rerank {
 
 struct msc_config_equalize {
     int64_t weights, activations;
-    bool multiply;
+    bool multiply, rotate;
 };
 
 struct msc_config_distill {

@@ -260,7 +260,7 @@ const struct msc_param msc_config__gym_params[] = {
      .type = MSC_PARAM_TEXT},
     {.name = "equalize",
      .help = "rescales channels before the search so that one scale per activation suits them: "
-             "true, or {weights, activations, multiply}",
+             "true, or {weights, activations, multiply, rotate}",
      .offset = GYM(equalize),
      .type = MSC_PARAM_JSON},
     {.name = "folder",
@@ -305,6 +305,10 @@ const struct msc_param msc_config__equalize_params[] = {
     {.name = "multiply",
      .help = "multiplies activations by constants where no other joint can rescale them",
      .offset = offsetof(struct msc_config_equalize, multiply),
+     .type = MSC_PARAM_BOOL},
+    {.name = "rotate",
+     .help = "multiplies queries and keys of attention by matrices that keep their products",
+     .offset = offsetof(struct msc_config_equalize, rotate),
      .type = MSC_PARAM_BOOL},
     {0},
 };

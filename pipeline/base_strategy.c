@@ -64,7 +64,8 @@ static enum msc_status equalize(struct msc_strategy **out, const struct msc_setu
     const struct msc_equalize_bits bits = {
         .weights = (int32_t)msc_json_get(e->equalize, "weights")->valuedouble,
         .activations = (int32_t)msc_json_get(e->equalize, "activations")->valuedouble,
-        .multiplies = cJSON_IsTrue(msc_json_get(e->equalize, "multiply"))};
+        .multiplies = cJSON_IsTrue(msc_json_get(e->equalize, "multiply")),
+        .rotates = cJSON_IsTrue(msc_json_get(e->equalize, "rotate"))};
     MSC_TRY(msc_model_equalize(out, &n, setup->model, &bits));
     msc_log(setup->log, n > 0 ? MSC_LOG_INFO : MSC_LOG_WARNING,
             n > 0 ? "%s: the channels of %zu activations were rescaled"

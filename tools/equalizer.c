@@ -2,6 +2,7 @@
 
 #include "base/alloc.h"
 #include "tools/equalizer_internal.h"
+#include "tools/equalizer_pairs.h"
 #include "tools/strategy.h"
 
 #include <float.h>
@@ -39,8 +40,11 @@ struct equalizing {
     const struct msc_equalize_bits *bits;
     struct msc_channel_link *links; // [n]
     size_t n;
-    struct measured *measured;  // [n]
-    int32_t *link_of_slot;      // [n_slots]: a link, or MSC_NO_ID
+    struct measured *measured;      // [n]
+    int32_t *link_of_slot;          // [n_slots]: a link, or MSC_NO_ID
+    struct msc_channel_pair *pairs; // [n_pairs]
+    size_t n_pairs;
+    int32_t *side_of_slot;      // [n_slots]: 2 * pair + side, or MSC_NO_ID
     struct msc_array **changed; // [n_tensors], elements that replace a weight's; NULL: unchanged
     bool is_counting;           // in the second pass
     pthread_mutex_t lock;
@@ -64,6 +68,7 @@ static void begin_pass(void *payload, size_t trial) {
         memset(m->counts, 0, n * sizeof(m->counts[0]));
         memset(m->held_counts, 0, n * sizeof(m->held_counts[0]));
     }
+    msc_equalizer__begin_pairs(e->pairs, e->n_pairs, e->is_counting);
 }
 
 static int bin_of(const struct measured *m, int64_t c, float x) {
@@ -91,6 +96,12 @@ static enum msc_status see_slot(void *payload, size_t trial, size_t batch, int32
     int32_t at = e->link_of_slot[slot];
     int64_t outer, inner;
     (void)trial, (void)batch, (void)part;
+    if (e->side_of_slot[slot] != MSC_NO_ID) {
+        int32_t side = e->side_of_slot[slot];
+        pthread_mutex_lock(&e->lock);
+        msc_equalizer__see_pair(&e->pairs[side / 2], side % 2, value, e->is_counting, HELD_ONE_OF);
+        pthread_mutex_unlock(&e->lock);
+    }
     if (at == MSC_NO_ID) {
         return MSC_OK;
     }
@@ -112,7 +123,8 @@ static enum msc_status see_slot(void *payload, size_t trial, size_t batch, int32
 }
 
 static bool wants_slot(void *payload, int32_t slot) {
-    return ((const struct equalizing *)payload)->link_of_slot[slot] != MSC_NO_ID;
+    const struct equalizing *e = payload;
+    return e->link_of_slot[slot] != MSC_NO_ID || e->side_of_slot[slot] != MSC_NO_ID;
 }
 
 static enum msc_status measure(struct equalizing *e, struct msc_evaluator *ev) {
@@ -366,8 +378,24 @@ static enum msc_status multiply_reader(struct equalizing *e, const struct msc_ch
     return MSC_OK;
 }
 
+static enum msc_status multiply_pairs(size_t *n_done, struct equalizing *e,
+                                      struct msc_arena *arena) {
+    for (size_t i = 0; i < e->n_pairs; i++) {
+        struct msc_channel_pair *pair = &e->pairs[i];
+        bool pays;
+        MSC_TRY(msc_equalizer__balance_pair(&pays, pair, arena));
+        for (int k = 0; pays && k < 2; k++) {
+            float *w, *b = NULL;
+            MSC_TRY(change(&w, e, pair->sides[k].weight));
+            MSC_TRY(pair->sides[k].bias == MSC_NO_ID ? MSC_OK : change(&b, e, pair->sides[k].bias));
+            msc_equalizer__multiply_side(pair, k, w, b);
+            (*n_done)++;
+        }
+    }
+    return MSC_OK;
+}
+
 static enum msc_status rescale(size_t *n_done, struct equalizing *e) {
-    *n_done = 0;
     for (size_t i = 0; i < e->n; i++) {
         const struct msc_channel_link *link = &e->links[i];
         if (!find_factors(e, link, &e->measured[i])) {
@@ -410,12 +438,21 @@ static enum msc_status equalizing_init(struct equalizing *e, const struct msc_si
                                        struct msc_arena *arena) {
     size_t n_slots = (size_t)sites->n_slots, n_tensors = (size_t)msc_graph_n_tensors(e->g);
     MSC_TRY(msc_equalizer__find(&e->links, &e->n, e->g, sites, e->bits->multiplies, arena));
+    if (e->bits->rotates) {
+        MSC_TRY(msc_equalizer__find_pairs(&e->pairs, &e->n_pairs, e->g, sites, arena));
+    }
     e->measured = msc_arena_array(arena, e->n + 1, sizeof(e->measured[0]));
     e->link_of_slot = msc_arena_array(arena, n_slots + 1, sizeof(e->link_of_slot[0]));
+    e->side_of_slot = msc_arena_array(arena, n_slots + 1, sizeof(e->side_of_slot[0]));
     e->changed = msc_arena_array(arena, n_tensors + 1, sizeof(e->changed[0]));
-    MSC_TRY(MSC_ALLOCATED(e->measured && e->link_of_slot && e->changed));
+    MSC_TRY(MSC_ALLOCATED(e->measured && e->link_of_slot && e->side_of_slot && e->changed));
     for (size_t i = 0; i < n_slots; i++) {
-        e->link_of_slot[i] = MSC_NO_ID;
+        e->link_of_slot[i] = e->side_of_slot[i] = MSC_NO_ID;
+    }
+    for (size_t i = 0; i < e->n_pairs; i++) {
+        for (int k = 0; k < 2; k++) {
+            e->side_of_slot[e->pairs[i].sides[k].slot] = 2 * (int32_t)i + k;
+        }
     }
     for (size_t i = 0; i < e->n; i++) {
         size_t n = (size_t)e->links[i].n_channels;
@@ -447,8 +484,9 @@ enum msc_status msc_equalize(struct msc_strategy **out, size_t *n_equalized,
     *n_equalized = 0;
     pthread_mutex_init(&e.lock, NULL);
     MSC_TRY_OUT(equalizing_init(&e, msc_evaluator_sites(ev), &arena));
-    if (e.n > 0) {
+    if (e.n + e.n_pairs > 0) {
         MSC_TRY_OUT(measure(&e, ev));
+        MSC_TRY_OUT(multiply_pairs(n_equalized, &e, &arena));
         MSC_TRY_OUT(rescale(n_equalized, &e));
         status = *n_equalized > 0 ? make_strategy(out, &e) : MSC_OK;
     }

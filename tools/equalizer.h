@@ -26,8 +26,19 @@
 // each rounded element, where t follows from the bits: 2 r / (2^bits - 1), and r / (2^bits - 1) for
 // values of one sign.
 //
+// Queries and keys: a product of the outputs q and k of two linear layers, as in attention, stays the
+// same if a head's q and k are multiplied by matrices A and B with A^T B = I, which go into the rows of
+// both layers' parameters. With one scale for all elements, a step of q is in proportion to the root of
+// the greatest mean square of an element of A q, and its error in the products to the sum of the mean
+// squares of B k; likewise for k. If all elements of A q have equal mean squares, and likewise those of
+// B k, then the sum of both errors is least if B^T B = M, the geometric mean of K^-1 and Q (M K M = Q),
+// where Q and K are the second moments of q and k over the samples; tools/equalizer_matrix.c adds a
+// rotation that makes the mean squares equal. Products qualify whose factors come from linear layers
+// through reshapes into heads, transposes and products with one number. A pair keeps its parameters
+// unless the expected error, greatest(A q) sum(B k) + greatest(B k) sum(A q) of mean squares, falls.
+//
 // The last eighth of the samples of each batch is held back (rows of samples if there are several;
-// none of a single one): an activation keeps its channels unless the factors that the other samples
+// none of a single one): an activation keeps its channels unless the factors (or matrices) that the other samples
 // give lower the expected error on these. The factors then come from all samples.
 //
 //     MSC_TRY(msc_equalize(&strategy, &n_equalized, graph, evaluator, &(struct msc_equalize_bits){4, 4}));
@@ -43,6 +54,7 @@ struct msc_strategy;
 struct msc_equalize_bits {
     int32_t weights, activations;
     bool multiplies; // may multiplications be added to the graph?
+    bool rotates;    // are the layers multiplied whose outputs are multiplied with each other?
 };
 
 // Makes a strategy that only replaces elements of weights (msc_strategy_replace) and multiplies. `ev` evaluates

@@ -87,6 +87,29 @@ static bool has_bias(const struct msc_joint *j) {
 
 // ---- Makers -----------------------------------------------------------------------------------
 
+// Sets the link's maker to a convolution or linear layer. False if its parameters are not its own.
+static bool set_product(struct msc_channel_link *link, const struct finder *f,
+                        const struct msc_joint *j) {
+    if (!is_product(f, j)) {
+        return false;
+    }
+    int32_t slot = msc_sites_find_slot(f->sites, j->id, weight_operand(j));
+    int axis = f->sites->slots[slot].channel_axis;
+    link->weight = own_parameter(f, j, "weight");
+    link->bias = own_parameter(f, j, "bias");
+    const struct msc_tensor *t = msc_graph_tensor(f->g, link->weight);
+    link->n_channels = t->dims[axis];
+    link->n_per_channel = msc_tensor_n_elements(t) / t->dims[axis];
+    link->is_input_first = axis == 1;
+    return link->bias == MSC_NO_ID ? !has_bias(j) : has_elements(f, link->bias, link->n_channels);
+}
+
+bool msc_equalizer__set_linear(struct msc_channel_link *link, const struct msc_graph *g,
+                               const struct msc_sites *sites, const struct msc_joint *j) {
+    const struct finder f = {.g = g, .sites = sites};
+    return is_linear(j->op) && set_product(link, &f, j);
+}
+
 // Sets the link's maker. False if the joint's channels cannot be rescaled.
 static bool make_link(struct finder *f, const struct msc_joint *j) {
     struct msc_channel_link *link = f->link;
@@ -107,19 +130,8 @@ static bool make_link(struct finder *f, const struct msc_joint *j) {
             return false;
         }
         link->n_channels = msc_tensor_n_elements(msc_graph_tensor(f->g, link->weight));
-    } else if (is_product(f, j)) {
-        int32_t slot = msc_sites_find_slot(f->sites, j->id, weight_operand(j));
-        int axis = f->sites->slots[slot].channel_axis;
-        link->weight = own_parameter(f, j, "weight");
-        link->bias = own_parameter(f, j, "bias");
-        const struct msc_tensor *t = msc_graph_tensor(f->g, link->weight);
-        link->n_channels = t->dims[axis];
-        link->n_per_channel = msc_tensor_n_elements(t) / t->dims[axis];
-        link->is_input_first = axis == 1;
+    } else if (set_product(link, f, j)) {
         f->places[0].axis = is_conv(j->op) ? 1 : out->n_dims - 1;
-        if (has_bias(j) && link->bias == MSC_NO_ID) {
-            return false;
-        }
     } else {
         return false;
     }
@@ -213,6 +225,9 @@ static bool find_readers(struct finder *f) {
         for (int32_t i = 0; i < n; i++) {
             const struct msc_joint *j = msc_graph_joint(f->g, joints[i]);
             struct place next;
+            if (j->op == MSC_OP_SHAPE_OF) {
+                continue; // reads no elements
+            }
             if (is_conv(j->op) || is_linear(j->op)) {
                 if (!add_reader(f, j, &p)) {
                     return false;

@@ -143,7 +143,8 @@ def search(model: Any = None, data: Data = None, *, choices: Sequence[Choice] | 
         race: Whether trials that cannot become the best end early; or {rungs, keep, margin}.
         rerank: Measures the best trials in their runtime: {top, command}.
         distill: True: improves the winner's weights at the end; or {ridge, held_back}.
-        equalize: True: rescales channels before the search, for 4 bits; or {weights, activations, multiply}.
+        equalize: True: rescales channels before the search, for 4 bits; or {weights, activations, multiply,
+            rotate}.
         runtime: Measurement of the winner in its runtime: {name, threads, rounds}, or False for none.
         refine: As in `quantize`, for the winner; writes refined.onnx and refined.json to the workspace.
         labels: Labels [samples, ...] for `metric` and, if they are classes, the accuracy. Default: those of batches.

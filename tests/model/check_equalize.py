@@ -7,7 +7,8 @@ Two networks are built with channels of very different ranges: convolutions with
 groups and a flattened linear layer; and a layer normalisation that two linear layers read. The
 replaced weights must be those of the formulas at the top of tools/equalizer.h, and the exported
 network must compute what the original does. In a third network, HardSwish is between convolutions, so its
-channels can only be multiplied. Needs numpy, onnx and onnxruntime; exits with 77
+channels can only be multiplied. In networks with attention, queries and keys are multiplied by the matrices that
+tools/equalizer.h describes. Needs numpy, onnx and onnxruntime; exits with 77
 without them.
 """
 import base64
@@ -67,14 +68,18 @@ def conv_network(folder, rng):
 
 
 def norm_network(folder, rng):
-    """layer normalisation -> linear layers d [in, out] and e [out, in], which add up."""
+    """layer normalisation -> linear layers d [in, out] and e [out, in], which are multiplied; the result is reshaped to
+    a length that is read from the normalisation's output.
+    """
     weights = {"gamma": 4.0 ** np.arange(-3, 3), "beta": rng.normal(size=6) * 3,
                "d": rng.normal(size=(6, 3)), "d_bias": rng.normal(size=3),
                "e": rng.normal(size=(3, 6)), "e_bias": rng.normal(size=3)}
     nodes = [helper.make_node("LayerNormalization", ["x", "gamma", "beta"], ["1"]),
              helper.make_node("Gemm", ["1", "d", "d_bias"], ["2"]),
              helper.make_node("Gemm", ["1", "e", "e_bias"], ["3"], transB=1),
-             helper.make_node("Mul", ["2", "3"], ["y"])]
+             helper.make_node("Mul", ["2", "3"], ["4"]),
+             helper.make_node("Constant", [], ["three"], value_ints=[3]), helper.make_node("Shape", ["1"], ["5"], end=1),
+             helper.make_node("Concat", ["5", "three"], ["6"], axis=0), helper.make_node("Reshape", ["4", "6"], ["y"])]
     return save(folder, nodes, weights, [6], ["y"]), weights, rng.normal(size=(4096, 6)) ** 3
 
 
@@ -266,6 +271,142 @@ def check_multiplied(mscgym, folder, rng, bits):
         check(text.count("\n") == 1 and said in text and not os.path.exists(strategy + ".onnx"), text)
 
 
+HEADS, SIZE, LENGTH = 2, 4, 5
+RIDGE = 0.001
+
+
+def attention_network(folder, rng, kind="heads"):
+    """softmax(scale * queries . keys) . values. Queries come from Gemm [out, in], keys from MatMul [in, out]. `kind`:
+    "heads"; "one" head without a reshape; or with heads, "read": the queries are an output too; "added": keys get
+    other numbers for each position; "split": one layer of the weight [values, queries, keys] makes all three.
+    """
+    n = HEADS * SIZE
+    weights = {"q": rng.normal(size=(n, 6)) * 3.0 ** rng.integers(-2, 3, size=(n, 1)), "q_bias": rng.normal(size=n),
+               "k": rng.normal(size=(6, n)) * 3.0 ** rng.integers(-2, 3, size=n), "k_bias": rng.normal(size=n),
+               "v": rng.normal(size=(6, n)), "scale": np.array(0.02),
+               "add": rng.normal(size=(LENGTH, 1, SIZE))}
+    shapes = {"rows": [-1, 6], "split": [-1, LENGTH, HEADS, SIZE], "flat": [-1, LENGTH, n], "rest": [LENGTH, HEADS, SIZE],
+              "parts": [n, n, n]}
+    if kind == "split":
+        weights["all"] = np.c_[weights["v"], weights["q"].T, weights["k"]]
+        weights["all_bias"] = np.r_[np.zeros(n), weights["q_bias"], weights["k_bias"]]
+    nodes = [helper.make_node("Reshape", ["x", "rows"], ["x2"]),
+             helper.make_node("Gemm", ["x2", "q", "q_bias"], ["q0"], transB=1),
+             helper.make_node("MatMul", ["x", "k"], ["k00"]),
+             helper.make_node("Add", ["k00", "k_bias"], ["k0"]), helper.make_node("MatMul", ["x", "v"], ["v0"])]
+    if kind == "split":
+        nodes = [helper.make_node("MatMul", ["x", "all"], ["all0"]), helper.make_node("Add", ["all0", "all_bias"], ["all1"]),
+                 helper.make_node("Split", ["all1", "parts"], ["v0", "q0", "k0"], axis=-1)]
+    if kind == "one":
+        nodes += [helper.make_node("Reshape", ["q0", "flat"], ["q1"]), helper.make_node("Mul", ["q1", "scale"], ["q2"]),
+                  helper.make_node("Transpose", ["k0"], ["k2"], perm=[0, 2, 1]),
+                  helper.make_node("MatMul", ["q2", "k2"], ["s"]), helper.make_node("Softmax", ["s"], ["p"], axis=-1),
+                  helper.make_node("MatMul", ["p", "v0"], ["y"])]
+    else:
+        nodes += [helper.make_node("Reshape", [a, "split"], [b]) for a, b in (("q0", "q1"), ("v0", "v1"))]
+        # The length of the keys is read first, as in torch's exports.
+        nodes += [helper.make_node("Shape", ["k0"], ["length"], end=1),
+                  helper.make_node("Concat", ["length", "rest"], ["sizes"], axis=0),
+                  helper.make_node("Reshape", ["k0", "sizes"], ["k1"])]
+        nodes += [helper.make_node("Add", ["k1", "add"], ["k1a"])] if kind == "added" else []
+        nodes += [helper.make_node("Transpose", ["q1"], ["q2"], perm=[0, 2, 1, 3]),
+                  helper.make_node("Transpose", ["k1a" if kind == "added" else "k1"], ["k2"], perm=[0, 2, 3, 1]),
+                  helper.make_node("Transpose", ["v1"], ["v2"], perm=[0, 2, 1, 3]),
+                  helper.make_node("MatMul", ["q2", "k2"], ["s0"]), helper.make_node("Mul", ["s0", "scale"], ["s"]),
+                  helper.make_node("Softmax", ["s"], ["p"], axis=-1), helper.make_node("MatMul", ["p", "v2"], ["y"])]
+    path = save(folder, nodes, weights, [LENGTH, 6], ["y"] + ["q2"] * (kind == "read"))
+    model = onnx.load(path)
+    model.graph.initializer.extend(numpy_helper.from_array(np.array(v, np.int64), k) for k, v in shapes.items())
+    onnx.save(onnx.shape_inference.infer_shapes(model), path)
+    return path, weights
+
+
+def root(m, power=0.5):
+    values, vectors = np.linalg.eigh(m)
+    return vectors @ np.diag(values ** power) @ vectors.T
+
+
+def geometric_mean(a, b):
+    """The symmetric m with m a^-1 m = b."""
+    inner = root(root(a, -0.5) @ b @ root(a, -0.5))
+    return root(a) @ inner @ root(a)
+
+
+def second_moments(y):
+    """Of rows y [n, size], with the ridge."""
+    m = y.T @ y / len(y)
+    return m + RIDGE * np.trace(m) / len(m) * np.eye(len(m))
+
+
+def attention_error(pairs, matrices):
+    """The expected error of the products of queries and keys of all heads [n, size], up to a factor."""
+    squares = [[np.mean((y @ t.T) ** 2, 0) for y, t in zip(of, by)] for of, by in zip(zip(*pairs), zip(*matrices))]
+    return sum(np.max(squares[i]) * np.sum(squares[1 - i]) for i in range(2))
+
+
+def check_attention(mscgym, folder, rng, kind):
+    path, w = attention_network(folder, rng, kind)
+    x = (rng.normal(size=(256, LENGTH, 6)) + 1).astype(np.float32)
+    new = equalized(mscgym, folder, path, x, (4, 4), rotate=True)
+    if kind == "split":
+        check(sorted(new) == ["all", "all_bias"], f"replaced weights {sorted(new)}")
+        v, q, k = np.split(np.r_[new["all"], new["all_bias"][None]], 3, axis=1)
+        check(np.array_equal(v, np.r_[w["v"], np.zeros((1, HEADS * SIZE))].astype(np.float32)), "the values changed")
+        new = {"q": q[:-1].T, "q_bias": q[-1], "k": k[:-1], "k_bias": k[-1]}
+    check(sorted(new) == ["k", "k_bias", "q", "q_bias"], f"replaced weights {sorted(new)}")
+    rows, size = x.reshape(-1, 6).astype(np.float64), HEADS * SIZE if kind == "one" else SIZE
+    for h in range(HEADS * SIZE // size):
+        own = slice(h * size, (h + 1) * size)
+        t_q = np.linalg.lstsq(np.c_[w["q"], w["q_bias"]][own].T, np.c_[new["q"], new["q_bias"]][own].T, rcond=None)
+        t_k = np.linalg.lstsq(np.r_[w["k"], w["k_bias"][None]][:, own], np.r_[new["k"], new["k_bias"][None]][:, own],
+                              rcond=None)
+        if kind == "one":  # more outputs than inputs: the matrices do not follow from the weights
+            q, k = rows @ w["q"].T + w["q_bias"], rows @ w["k"] + w["k_bias"]
+            q2, k2 = rows @ new["q"].T + new["q_bias"], rows @ new["k"] + new["k_bias"]
+            check(np.allclose(q2 @ k2[:9].T, q @ k[:9].T, rtol=1e-3, atol=1e-3 * np.abs(q @ k[:9].T).max()), "products")
+            squares = np.mean(q2 ** 2, 0), np.mean(k2 ** 2, 0)
+            check(max(s.max() / s.min() for s in squares) < 1.2, f"mean squares {squares}")
+            continue
+        t_q, t_k = t_q[0].T, t_k[0].T
+        check(np.allclose(t_q.T @ t_k, np.eye(size), atol=2e-3), f"the matrices change products: {t_q.T @ t_k}")
+        q = second_moments(rows @ w["q"][own].T + w["q_bias"][own])
+        k = second_moments(rows @ w["k"][:, own] + w["k_bias"][own])
+        wanted = geometric_mean(np.linalg.inv(k), q)
+        check(np.allclose(t_k.T @ t_k, wanted, rtol=0.02, atol=0.02 * np.abs(wanted).max()),
+              f"the keys' matrix gives {t_k.T @ t_k}, expected {wanted}")
+        made = t_q @ q @ t_q.T, t_k @ k @ t_k.T
+        level = np.trace(made[0]) / size
+        check(np.allclose(made[0], made[1], atol=0.02 * level), f"moments differ: {made}")
+        check(np.allclose(np.diag(made[0]), level, rtol=0.02), f"mean squares differ: {np.diag(made[0])}")
+
+
+def check_no_attention(mscgym, folder, rng):
+    """Nothing is multiplied if something else reads the factors, or if samples held back contradict."""
+    x = rng.normal(size=(64, LENGTH, 6)).astype(np.float32)
+    for kind in ("read", "added"):
+        path, _ = attention_network(folder, rng, kind)
+        text = run(mscgym, "search", config(folder, path, x, {"equalize": {"rotate": True}}), "--restart")
+        check("equalize finds 0 activations" in text, f"{kind}: {text}")
+    path, w = attention_network(folder, rng)
+    others, found = x[:56], []
+    direction = 10 * np.random.default_rng(273).normal(size=6)  # one in which the matrices do harm
+    for strange in (x[56:], direction + x[56:] / 100):
+        x = np.concatenate([others, strange]).astype(np.float32)
+        parts = [[(rows @ w["q"][own].T + w["q_bias"][own], rows @ w["k"][:, own] + w["k_bias"][own])
+                  for own in (slice(0, SIZE), slice(SIZE, 2 * SIZE))]
+                 for rows in (others.reshape(-1, 6).astype(np.float64), x[56:].reshape(-1, 6).astype(np.float64))]
+        matrices = []
+        for q, k in parts[0]:
+            t = root(geometric_mean(np.linalg.inv(second_moments(k)), second_moments(q)))
+            matrices.append((np.linalg.inv(t).T, t))
+        same = [(np.eye(SIZE), np.eye(SIZE))] * HEADS
+        pays = attention_error(parts[1], matrices) < attention_error(parts[1], same)
+        text = run(mscgym, "search", config(folder, path, x, {"equalize": {"rotate": True}}), "--restart")
+        check(("equalize finds 0 activations" not in text) == pays, f"samples held back, pays {pays}: {text}")
+        found.append(pays)
+    check(found == [True, False], f"cases of samples held back: {found}")
+
+
 def check_errors(mscgym, folder, rng):
     path, _, x = norm_network(folder, rng)
     x = x.astype(np.float32)
@@ -332,6 +473,11 @@ def main():
             found.append(a.max() / a.min())
         with tempfile.TemporaryDirectory() as folder:
             check_multiplied(mscgym, folder, np.random.default_rng(1), bits)
+    for kind in ("heads", "one", "split"):
+        with tempfile.TemporaryDirectory() as folder:
+            check_attention(mscgym, folder, np.random.default_rng(2), kind)
+    with tempfile.TemporaryDirectory() as folder:
+        check_no_attention(mscgym, folder, np.random.default_rng(3))
     check(max(found) > 50 and min(found) < 10, f"all strengths are alike: {found}")
     with tempfile.TemporaryDirectory() as folder:
         check_errors(mscgym, folder, rng)
