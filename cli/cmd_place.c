@@ -167,6 +167,7 @@ static enum msc_status load_table(struct msc_place_table **out, const struct pla
                                        "leave out --backend and --groups");
     }
     MSC_TRY(msc_place_table_load(out, v->table));
+    MSC_TRY(msc_place_table_check(*out, o->model, v->table));
     MSC_TRY(take_condition(v->common.threads, (*out)->n_threads, "threads", v->table));
     MSC_TRY(take_condition(v->batch, (*out)->batch, "batch", v->table));
     o->n_threads = (int)(*out)->n_threads;

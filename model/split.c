@@ -9,7 +9,7 @@
 #include "graph/passes/bind.h"
 #include "graph/passes/extract.h"
 #include "graph/target.h"
-#include "model/file_hash.h"
+#include "base/file_hash.h"
 
 #include <stdio.h>
 #include <string.h>
