@@ -67,10 +67,12 @@ static void write_point(struct msc_str *out, const struct msc_place_table *p,
         for (last = first; last + 1 < p->n_groups && choices[last + 1] == choices[first]; last++) {
             n_joints += p->groups[last + 1].n_joints;
         }
+        double cut =
+            first > 0 ? *msc_place_table_cut(p, first, choices[first - 1], choices[first]) : 0.0;
         msc_str_printf(out, "  %-12s %lld joint%s from %s, %.1f us\n",
                        p->backends[choices[first]].name, (long long)n_joints,
                        n_joints == 1 ? "" : "s", p->groups[first].name,
-                       *msc_place_table_us(p, first, last, choices[first]));
+                       cut + *msc_place_table_us(p, first, last, choices[first]));
     }
 }
 
