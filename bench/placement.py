@@ -23,6 +23,8 @@ BACKENDS = ("onnxruntime", "openvino", "tvm", "cpu")
 COLUMNS = ("network", "threads", *BACKENDS, "optimum", "mix", "pieces", "shortest_us", "predicted_us", "measured_us",
            "predicted_ratio", "measured_ratio", "off_percent", "worst_ratio", "spread", "wins", "error", "seconds")
 
+CHECK_ROUNDS = 4  # rounds of the check for each round of the table
+
 
 def save(path, nodes, size, channels, weights):
     import onnx
@@ -104,8 +106,8 @@ def pieces(plan):
     return " + ".join(f"{backend} {count}" for backend, count in parts)
 
 
-def place(program, model, folder, options, *more):
-    command = [program, "place", model, "-o", folder, "--json", "--quiet", "--rounds", str(options.rounds), *more]
+def place(program, model, folder, rounds, *more):
+    command = [program, "place", model, "-o", folder, "--json", "--quiet", "--rounds", str(rounds), *more]
     return json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout)
 
 
@@ -131,7 +133,7 @@ def shortest(table, plan):
 
 def compare(program, model, folder, threads, options):
     begin = time.monotonic()
-    optimum = place(program, model, folder, options, "--threads", str(threads), "--groups", str(options.groups),
+    optimum = place(program, model, folder, options.rounds, "--threads", str(threads), "--groups", str(options.groups),
                     "--processes", "1", *(f"--backend={name}" for name in options.backend))
     path = os.path.join(folder, "placement.json")
     with open(path, encoding="utf-8") as file:
@@ -141,7 +143,7 @@ def compare(program, model, folder, threads, options):
     whole_run(table)["us"] = [None] * len(names)  # so that the optimum is a mix
     with open(path, "w", encoding="utf-8") as file:
         json.dump(table, file)
-    result = place(program, model, folder, options, "--table", path, "--processes", str(options.processes))
+    result = place(program, model, folder, CHECK_ROUNDS * options.rounds, "--table", path, "--processes", str(options.processes))
     rows = {(row["form"], row.get("backend")): row for row in result["measured"]}
     wholes = {name: rows["model", name]["us"] for name in names if "us" in rows["model", name]}
     fastest, plan = min(wholes, key=wholes.get), rows["plan", None]

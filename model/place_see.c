@@ -6,6 +6,10 @@
 #include <stdio.h>
 #include <string.h>
 
+// Rounds of a point or of whole networks, for each round of a tiling: these latencies decide, and
+// their chains are few.
+enum { MORE_ROUNDS = 4 };
+
 struct msc_place_seen {
     size_t n_groups, n_backends;
     // [n_groups, n_groups, n_backends, n_backends] mean latency of the groups first ... last on a
@@ -61,6 +65,7 @@ enum msc_status msc_place__begin(struct msc_place_measure *m, const char *kind) 
 struct request {
     struct msc_place_measure *m;
     const struct msc_place_tiling *t;
+    int64_t n_rounds;
     struct msc_arena arena;
     size_t n_chains;
     uint32_t *choices;                // [n_chains, t->n] backends
@@ -72,7 +77,7 @@ struct request {
 
 static enum msc_status request_init(struct request *r, size_t n_chains) {
     const struct msc_place_measure *m = r->m;
-    size_t n = n_chains * r->t->n, n_rounds = (size_t)m->o->n_rounds;
+    size_t n = n_chains * r->t->n, n_rounds = (size_t)r->n_rounds;
     r->n_chains = n_chains;
     r->choices = msc_arena_array(&r->arena, n, sizeof r->choices[0]);
     r->pieces = msc_arena_array(&r->arena, n, sizeof r->pieces[0]);
@@ -109,6 +114,7 @@ static enum msc_status request_run(struct request *r) {
         }
     }
     struct msc_runtime_chains job = msc_place__job(m->o, &m->arena);
+    job.n_rounds = r->n_rounds;
     job.values = m->singles;
     job.n_values = m->n_groups;
     job.others = m->backends;
@@ -196,7 +202,7 @@ static enum msc_status see(struct request *r) {
 }
 
 enum msc_status msc_place__see(struct msc_place_measure *m, const struct msc_place_tiling *t) {
-    struct request r = {.m = m, .t = t};
+    struct request r = {.m = m, .t = t, .n_rounds = (t->n > 1 ? 1 : MORE_ROUNDS) * m->o->n_rounds};
     enum msc_status status = see(&r);
     request_finish(&r);
     return status;
@@ -333,7 +339,7 @@ enum msc_status msc_place__see_point(struct msc_place_table *p, struct msc_place
                                      const uint32_t choices[]) {
     struct msc_place_tiling t;
     tile_point(&t, p, choices);
-    struct request r = {.m = m, .t = &t};
+    struct request r = {.m = m, .t = &t, .n_rounds = MORE_ROUNDS * m->o->n_rounds};
     enum msc_status status = see_point(&r, p, choices);
     request_finish(&r);
     return status;

@@ -67,7 +67,7 @@ for line in sys.stdin:
             assert os.path.isfile(piece["model"]), piece
         answer = {"chains": []}
         n_requests += 1
-        slower = [n_requests * (1 + i / 10) for i in range(request["rounds"])]
+        slower = [n_requests * (1 + (i - (request["rounds"] - 1) / 2) / 100) for i in range(request["rounds"])]
         for chain in request["chains"]:
             first = chain["pieces"][0]
             is_file = os.path.basename(first["model"]) == "net.onnx"
@@ -92,7 +92,7 @@ MSCGYM_RUNTIME= mscgym graph placed/piece0.onnx | head -n 1
 echo "== a mix that is slower when it is measured whole, and one within the spread"
 MIX=95 try mscgym place net.onnx -o slower --table placed/placement.json --processes 1 --quiet | tail -n 3
 MIX=88.5 mscgym place net.onnx -o equal --table placed/placement.json --processes 1 --threads 1 --quiet --json |
-    jq -c '[.plan, .result, .ratio, .spread, .wins]'
+    jq -c '[.plan, .result, (.predicted_ratio, .measured_ratio, .ratio, .spread | . * 1000 | round), .wins]'
 ls equal
 echo "== one backend, and one that refuses the network"
 try mscgym place net.onnx -o one --backend cpu --processes 1 --quiet | tail -n 2
