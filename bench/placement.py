@@ -5,8 +5,8 @@
 
 Writes a line per network and number of threads about the best mix, which has two pieces or more, whether
 or not it is predicted to pay: the whole network on each backend, the predicted and measured latency of
-the mix relative to the fastest backend alone in the same rounds, that ratio in the worst process, and the
-largest difference of two equal copies of any backend or of the mix. `optimum` is the point of least
+the mix relative to the fastest backend alone (as one piece) in the same rounds, the ratio to the network's own
+file in the worst process, and the largest difference of two equal copies of any backend or of the mix. `optimum` is the point of least
 predicted latency. `separable` and `two_sided` are networks of this script, with an operator that is slow in
 one runtime, and in each of two. Needs numpy and onnx, and the runtimes for mscgym-runtime.
 """

@@ -110,7 +110,7 @@ static void write_check(struct msc_str *out, const struct msc_cli_placed *r) {
     msc_table_finish(&table);
 }
 
-// The predicted latency of the plan relative to that of the fastest backend alone, as in the check.
+// The predicted latency of the plan relative to that of the fastest backend alone, as one piece.
 static double predicted_ratio(const struct msc_cli_placed *r) {
     const struct msc_place_table *p = r->table;
     size_t b = r->check.fastest;
@@ -122,15 +122,16 @@ static double predicted_ratio(const struct msc_cli_placed *r) {
 static void write_prediction(struct msc_str *out, const struct msc_cli_placed *r) {
     const struct msc_place_check *c = &r->check;
     double ratio = predicted_ratio(r);
-    if (isnan(ratio)) {
+    if (isnan(ratio) || isnan(c->form_ratio)) {
         msc_str_printf(out, "predicted %.1f us, measured %.1f us (%+.1f %%)\n", r->predicted_us,
                        c->mix.us, 100.0 * (r->predicted_us / c->mix.us - 1.0));
         return;
     }
-    msc_str_printf(out,
-                   "predicted %.1f us, %.3f of %s alone; measured %.1f us, %.3f of it (%+.1f %%)\n",
-                   r->predicted_us, ratio, c->wholes[c->fastest].backend, c->mix.us, c->usual_ratio,
-                   100.0 * (ratio / c->usual_ratio - 1.0));
+    msc_str_printf(
+        out,
+        "predicted %.1f us, %.3f of %s as one piece; measured %.1f us, %.3f of it (%+.1f %%)\n",
+        r->predicted_us, ratio, c->wholes[c->fastest].backend, c->mix.us, c->form_ratio,
+        100.0 * (ratio / c->form_ratio - 1.0));
 }
 
 static void write_verdict(struct msc_str *out, const struct msc_cli_placed *r) {
@@ -210,7 +211,7 @@ static enum msc_status fill_json(cJSON *json, const struct msc_cli_placed *r) {
     MSC_TRY(add_choices(json, "result", r->table, c->best));
     MSC_TRY(msc_json_add_number(json, "predicted_us", r->predicted_us));
     MSC_TRY(msc_json_add_number(json, "predicted_ratio", predicted_ratio(r))); // NaN becomes null
-    MSC_TRY(msc_json_add_number(json, "measured_ratio", c->usual_ratio));
+    MSC_TRY(msc_json_add_number(json, "measured_ratio", c->form_ratio));
     MSC_TRY(msc_json_add_number(json, "ratio", c->ratio));
     MSC_TRY(msc_json_add_number(json, "spread", c->spread));
     MSC_TRY(msc_json_add_bool(json, "wins", c->wins));

@@ -59,9 +59,10 @@ struct msc_place_check {
     struct msc_place_whole *forms;  // [n_backends] the piece that would be delivered alone
     size_t fastest;             // index of the whole with the least latency; n_wholes: none can run
     struct msc_place_whole mix; // the pieces of the point
-    // Of the mix to the fastest whole in the same round, the median over the rounds: in the worst
-    // process, and the median over the processes.
-    double ratio, usual_ratio;
+    double ratio; // of the mix to the fastest whole, in the worst process; medians over the rounds
+    // Of the mix to that backend's piece of the whole network, which the table has: the median over
+    // the processes and both copies of the mix; NaN: there is none.
+    double form_ratio;
     double spread; // the greatest of all spreads
     // ratio < 1 - spread, and the mix is not just the fastest whole's backend.
     bool wins;

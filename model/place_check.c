@@ -21,6 +21,7 @@ struct check {
     const char **missing; // [n_chains] why a process could not run it; NULL: each could
     double *us;           // [n_processes, n_chains] median over the rounds; NaN: not measured
     double *ratios;       // [n_processes, n_backends] of the mix to each whole
+    double *form_ratios;  // [n_backends, n_processes, 2] of the mix and its copy to each form
     double *spreads;      // [n_processes, n_backends + 1]
     const char **backends;
 };
@@ -112,13 +113,15 @@ static enum msc_status check_init(struct check *c, const uint32_t choices[]) {
     c->us = msc_arena_array(arena, n * c->n_chains, sizeof c->us[0]);
     c->missing = msc_arena_array(arena, c->n_chains, sizeof c->missing[0]);
     c->ratios = msc_arena_array(arena, n * k, sizeof c->ratios[0]);
+    c->form_ratios = msc_arena_array(arena, 2 * n * k, sizeof c->form_ratios[0]);
     c->spreads = msc_arena_array(arena, n * (k + 1), sizeof c->spreads[0]);
     c->backends = msc_arena_array(arena, k, sizeof c->backends[0]);
     c->out->n_wholes = k;
     c->out->wholes = msc_arena_array(arena, k, sizeof c->out->wholes[0]);
     c->out->forms = msc_arena_array(arena, k, sizeof c->out->forms[0]);
     MSC_TRY(MSC_ALLOCATED(c->chains && c->singles && c->us && c->missing && c->ratios &&
-                          c->spreads && c->backends && c->out->wholes && c->out->forms));
+                          c->form_ratios && c->spreads && c->backends && c->out->wholes &&
+                          c->out->forms));
     for (size_t i = 0; i < c->n_chains; i++) {
         c->missing[i] = NULL;
     }
@@ -168,7 +171,10 @@ static enum msc_status note_process(struct check *c, const struct msc_latency *l
         *spread = fabs(*spread - 1.0);
     }
     for (size_t b = 0; b < k; b++) {
+        double *of_form = &c->form_ratios[2 * (b * (size_t)c->o->n_processes + process)];
         MSC_TRY(take_ratio(&c->ratios[process * k + b], c, l, mix, 2 * b));
+        MSC_TRY(take_ratio(&of_form[0], c, l, mix, mix + 2 + b));
+        MSC_TRY(take_ratio(&of_form[1], c, l, mix + 1, mix + 2 + b));
     }
     return MSC_OK;
 }
@@ -247,15 +253,16 @@ static enum msc_status judge(struct check *c, const uint32_t choices[]) {
     }
     if (out->fastest == k) { // no backend runs the whole network
         out->wins = true;
-        out->ratio = out->usual_ratio = NAN;
+        out->ratio = out->form_ratio = NAN;
         return choose_best(c, choices);
     }
-    double ratios[MSC_PLACE_MOST_PROCESSES];
     for (size_t i = 0; i < (size_t)c->o->n_processes; i++) {
-        ratios[i] = c->ratios[i * k + out->fastest];
-        out->ratio = fmax(out->ratio, ratios[i]);
+        out->ratio = fmax(out->ratio, c->ratios[i * k + out->fastest]);
     }
-    out->usual_ratio = msc_quartiles_of(ratios, (size_t)c->o->n_processes).median;
+    size_t n = 2 * (size_t)c->o->n_processes;
+    bool has_form = !out->forms[out->fastest].missing;
+    out->form_ratio =
+        has_form ? msc_quartiles_of(&c->form_ratios[out->fastest * n], n).median : NAN;
     // A plan of one piece may win too: its backend may refuse the network's file but not the piece.
     bool is_other = c->n_mix > 1 || choices[0] != out->fastest;
     out->wins = is_other && out->ratio < 1.0 - out->spread;

@@ -6,9 +6,12 @@
 #include <stdio.h>
 #include <string.h>
 
-// Rounds of a point or of whole networks, for each round of a tiling: these latencies decide, and
-// their chains are few.
-enum { MORE_ROUNDS = 4 };
+// A point and whole networks decide, and their chains are few. So they get more rounds for each round
+// of a tiling, and two copies: the latency of a copy depends on where in memory it happens to lie.
+enum {
+    MORE_ROUNDS = 4,
+    MORE_COPIES = 2,
+};
 
 struct msc_place_seen {
     size_t n_groups, n_backends;
@@ -61,28 +64,31 @@ enum msc_status msc_place__begin(struct msc_place_measure *m, const char *kind) 
 
 // ---- Chains -----------------------------------------------------------------------------------
 
-// Chains of one tiling, and the whole network as the reference after them. All memory is here.
+// Chains of one tiling, each in every copy, and copies of the reference after them. All memory is here.
 struct request {
     struct msc_place_measure *m;
     const struct msc_place_tiling *t;
     int64_t n_rounds;
+    size_t n_copies;
     struct msc_arena arena;
-    size_t n_chains;
+    size_t n_chains;                  // in all copies
     uint32_t *choices;                // [n_chains, t->n] backends
     struct msc_runtime_piece *pieces; // [n_chains, t->n]
     struct msc_runtime_part *parts;   // [n_chains, t->n]
-    struct msc_runtime_chain *chains; // [n_chains + 1]
+    struct msc_runtime_chain *chains; // [n_chains + n_copies]
+    struct msc_runtime_piece references[MORE_COPIES];
     struct msc_latency latency;
 };
 
-static enum msc_status request_init(struct request *r, size_t n_chains) {
+static enum msc_status request_init(struct request *r, size_t n_different) {
     const struct msc_place_measure *m = r->m;
+    size_t n_chains = n_different * r->n_copies;
     size_t n = n_chains * r->t->n, n_rounds = (size_t)r->n_rounds;
     r->n_chains = n_chains;
     r->choices = msc_arena_array(&r->arena, n, sizeof r->choices[0]);
     r->pieces = msc_arena_array(&r->arena, n, sizeof r->pieces[0]);
     r->parts = msc_arena_array(&r->arena, n, sizeof r->parts[0]);
-    r->chains = msc_arena_array(&r->arena, n_chains + 1, sizeof r->chains[0]);
+    r->chains = msc_arena_array(&r->arena, n_chains + r->n_copies, sizeof r->chains[0]);
     MSC_TRY(MSC_ALLOCATED(r->choices && r->pieces && r->parts && r->chains));
     for (size_t i = 0; i < n; i++) {
         r->parts[i] = (struct msc_runtime_part){0};
@@ -95,7 +101,12 @@ static enum msc_status request_init(struct request *r, size_t n_chains) {
                                                   .parts = &r->parts[c * r->t->n],
                                                   .most_error = MSC_PLACE_MOST_ERROR};
     }
-    r->chains[n_chains] = (struct msc_runtime_chain){.pieces = &m->reference, .n_pieces = 1};
+    for (size_t i = 0; i < r->n_copies; i++) {
+        r->references[i] = m->reference;
+        r->references[i].copy = (int)i;
+        r->chains[n_chains + i] =
+            (struct msc_runtime_chain){.pieces = &r->references[i], .n_pieces = 1};
+    }
     return MSC_OK;
 }
 
@@ -111,6 +122,7 @@ static enum msc_status request_run(struct request *r) {
             size_t k = c * r->t->n + i;
             r->pieces[k] = piece;
             r->pieces[k].backend = m->backends[r->choices[k]];
+            r->pieces[k].copy = (int)(c * r->n_copies / r->n_chains);
         }
     }
     struct msc_runtime_chains job = msc_place__job(m->o, &m->arena);
@@ -120,7 +132,7 @@ static enum msc_status request_run(struct request *r) {
     job.others = m->backends;
     job.n_others = m->n_backends;
     job.chains = r->chains;
-    job.n_chains = r->n_chains + (m->reference.model != NULL);
+    job.n_chains = r->n_chains + (m->reference.model ? r->n_copies : 0);
     return msc_runtime_chains(&r->latency, m->runtime, &job);
 }
 
@@ -134,22 +146,32 @@ static void log_missing(const struct msc_place_measure *m, const struct msc_runt
     }
 }
 
+// The mean time of the copies of the reference in a round; 0: there is none.
+static double reference_us(const struct request *r, size_t round) {
+    double sum = 0.0;
+    for (size_t i = 0; r->m->reference.model && i < r->n_copies; i++) {
+        size_t chain = r->n_chains + i;
+        if (r->chains[chain].missing) {
+            return 0.0;
+        }
+        sum += r->latency.us[chain * r->latency.n_rounds + round];
+    }
+    return sum / (double)r->n_copies;
+}
+
 // The latency of a piece: the median over the rounds of its share of the reference's time in the
 // same round, as other load of the machine disturbs both. NaN: it was left out.
 static double part_us(struct request *r, size_t chain, size_t tile) {
-    const struct msc_place_measure *m = r->m;
     const struct msc_runtime_part *part = &r->parts[chain * r->t->n + tile];
     if (part->missing) {
-        log_missing(m, part);
+        log_missing(r->m, part);
         return NAN;
     }
-    bool has_reference = m->reference.model && !r->chains[r->n_chains].missing;
-    size_t n_rounds = r->latency.n_rounds;
-    const double *of_whole = &r->latency.us[r->n_chains * n_rounds];
-    for (size_t i = 0; i < n_rounds && has_reference; i++) {
-        part->us[i] *= m->reference_us / of_whole[i];
+    for (size_t i = 0; i < r->latency.n_rounds; i++) {
+        double whole = reference_us(r, i);
+        part->us[i] *= whole > 0.0 ? r->m->reference_us / whole : 1.0;
     }
-    return msc_quartiles_of(part->us, n_rounds).median;
+    return msc_quartiles_of(part->us, r->latency.n_rounds).median;
 }
 
 static void note(struct request *r, size_t chain) {
@@ -182,18 +204,21 @@ static void request_finish(struct request *r) {
 
 // Backends of chains in which each piece is on each backend, after each backend: from a piece to the
 // next, the number of the backend grows by the same step.
-static void rotate(uint32_t choices[], size_t n_tiles, size_t n_chains, size_t k) {
+static void rotate(uint32_t choices[], size_t n_tiles, size_t n_chains, size_t n_different,
+                   size_t k) {
     for (size_t c = 0; c < n_chains; c++) {
+        size_t step = c % n_different / k;
         for (size_t i = 0; i < n_tiles; i++) {
-            choices[c * n_tiles + i] = (uint32_t)((c % k + i * (c / k)) % k);
+            choices[c * n_tiles + i] = (uint32_t)((c % k + i * step) % k);
         }
     }
 }
 
 static enum msc_status see(struct request *r) {
     size_t k = r->m->n_backends;
-    MSC_TRY(request_init(r, r->t->n > 1 ? k * k : k));
-    rotate(r->choices, r->t->n, r->n_chains, k);
+    size_t n = r->t->n > 1 ? k * k : k;
+    MSC_TRY(request_init(r, n));
+    rotate(r->choices, r->t->n, r->n_chains, n, k);
     MSC_TRY(request_run(r));
     for (size_t c = 0; c < r->n_chains; c++) {
         note(r, c);
@@ -202,7 +227,11 @@ static enum msc_status see(struct request *r) {
 }
 
 enum msc_status msc_place__see(struct msc_place_measure *m, const struct msc_place_tiling *t) {
-    struct request r = {.m = m, .t = t, .n_rounds = (t->n > 1 ? 1 : MORE_ROUNDS) * m->o->n_rounds};
+    bool is_whole = t->n == 1;
+    struct request r = {.m = m,
+                        .t = t,
+                        .n_rounds = (is_whole ? MORE_ROUNDS : 1) * m->o->n_rounds,
+                        .n_copies = is_whole ? MORE_COPIES : 1};
     enum msc_status status = see(&r);
     request_finish(&r);
     return status;
@@ -320,14 +349,17 @@ static void tile_point(struct msc_place_tiling *t, const struct msc_place_table 
 static enum msc_status see_point(struct request *r, struct msc_place_table *p,
                                  const uint32_t choices[]) {
     MSC_TRY(request_init(r, 1));
-    for (size_t i = 0; i < r->t->n; i++) {
-        r->choices[i] = choices[r->t->firsts[i]];
+    for (size_t i = 0; i < r->n_chains * r->t->n; i++) {
+        r->choices[i] = choices[r->t->firsts[i % r->t->n]];
     }
     MSC_TRY(request_run(r));
     for (size_t i = 0; i < r->t->n; i++) {
         size_t first = r->t->firsts[i], last = r->t->firsts[i + 1] - 1;
-        double us = part_us(r, 0, i);
         double cut = i > 0 ? *msc_place_table_cut(p, first, r->choices[i - 1], r->choices[i]) : 0.0;
+        double us = 0.0;
+        for (size_t c = 0; c < r->n_chains; c++) {
+            us += part_us(r, c, i) / (double)r->n_chains;
+        }
         if (!isnan(us)) {
             *msc_place_table_us(p, first, last, r->choices[i]) = fmax(us - cut, 0.0);
         }
@@ -339,7 +371,8 @@ enum msc_status msc_place__see_point(struct msc_place_table *p, struct msc_place
                                      const uint32_t choices[]) {
     struct msc_place_tiling t;
     tile_point(&t, p, choices);
-    struct request r = {.m = m, .t = &t, .n_rounds = MORE_ROUNDS * m->o->n_rounds};
+    struct request r = {
+        .m = m, .t = &t, .n_rounds = MORE_ROUNDS * m->o->n_rounds, .n_copies = MORE_COPIES};
     enum msc_status status = see_point(&r, p, choices);
     request_finish(&r);
     return status;
