@@ -229,6 +229,27 @@ def check_divided(runtime, folder, model):
     check("no such file" in none["missing"] and "parts" not in none, answer)
 
 
+def check_bytes(mscgym, folder, model, data):
+    """Pieces of a quantised network hold its bytes, so that backends compute in integers."""
+    small = os.path.join(folder, "small.onnx")
+    subprocess.run([mscgym, "quantize", model, "--inputs", data, "--effort", "fast", "-o", small, "--quiet"],
+                   check=True, stdout=subprocess.DEVNULL)
+    stored = {weight.name: numpy_helper.to_array(weight) for weight in onnx.load(small).graph.initializer}
+    wanted = {name: array for name, array in stored.items() if array.dtype in (numpy.int8, numpy.uint8) and array.ndim}
+    check(len([array for array in wanted.values() if array.ndim > 1]) > 1, stored.keys())
+    result = place(mscgym, small, "-o", os.path.join(folder, "placed"), "--groups", "2", "--backend", "onnxruntime")
+    check(all(row["error"] < 1e-4 for row in result["measured"]), result)
+    with open(result["manifest"], encoding="utf-8") as file:
+        rows = json.load(file)["pieces"]
+    found = {}
+    for row in rows:
+        graph = onnx.load(os.path.join(os.path.dirname(result["manifest"]), row["model"])).graph
+        found.update({weight.name: numpy_helper.to_array(weight) for weight in graph.initializer})
+    for name, array in wanted.items():
+        if array.ndim > 1:
+            check(name in found and numpy.array_equal(found[name], array), f"{name}: not as in the network")
+
+
 def main():
     mscgym, runtime, library = sys.argv[1:4]
     os.environ["MSCGYM_RUNTIME"] = f"{sys.executable} {os.path.abspath(runtime)}"
@@ -240,6 +261,7 @@ def main():
             name = data.files[0]
             samples = [{name: data[name][i:i + 1].astype(numpy.float32)} for i in range(3)]
         check_network(mscgym, os.path.join(folder, "digits"), os.path.join(DIGITS, "digits.onnx"), samples)
+        check_bytes(mscgym, folder, os.path.join(DIGITS, "digits.onnx"), os.path.join(DIGITS, "calibration.npz"))
         model = os.path.join(folder, "enlarging.onnx")
         enlarging(model)
         samples = [{"x": generator.standard_normal((1, 4, 24, 24)).astype(numpy.float32),
