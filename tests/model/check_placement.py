@@ -225,8 +225,8 @@ def check_divided(runtime, folder, model):
         total = sum(part["us"][i] for part in both["parts"])
         check(0.5 * both["us"][i] < total < 2 * both["us"][i], answer)
     check("computes something else" in partly["parts"][0]["missing"] and partly["parts"][0]["error"] > 0.1, answer)
-    check(len(partly["parts"][1]["us"]) == 3 and "no such file" in partly["parts"][2]["missing"], answer)
-    check("no such file" in none["missing"] and "parts" not in none, answer)
+    check(len(partly["parts"][1]["us"]) == 3 and "No such file" in partly["parts"][2]["missing"], answer)
+    check("No such file" in none["missing"] and "parts" not in none, answer)
 
 
 def check_bytes(mscgym, folder, model, data):
