@@ -416,10 +416,38 @@ out:
     return status;
 }
 
+// ---- What the trials were measured with -------------------------------------------------------
+
+// Warns if the model or the samples are not those of the record: differences then need no other
+// cause, and equal lines prove nothing, because the float outputs are those of the record.
+static enum msc_status tell_other_inputs(const struct msc_verify_options *o) {
+    static const char *const parts[][2] = {{"graph", "the joints of the model"},
+                                           {"weights", "the weights of the model"},
+                                           {"dataset", "the samples"}};
+    const cJSON *then = msc_json_get(msc_record_header(o->record), "env");
+    cJSON *now = cJSON_CreateObject();
+    enum msc_status status =
+        now ? msc_env_describe(o->env, now) : MSC_FAIL(MSC_E_NOMEM, "out of memory");
+    for (size_t i = 0; status == MSC_OK && i < sizeof parts / sizeof parts[0]; i++) {
+        const cJSON *a = msc_json_get(then, parts[i][0]), *b = msc_json_get(now, parts[i][0]);
+        if (cJSON_IsString(a) && cJSON_IsString(b) && strcmp(a->valuestring, b->valuestring) != 0) {
+            msc_log(o->log, MSC_LOG_WARNING,
+                    "%s: %s differ from those of the search (env.%s), so the results below say "
+                    "nothing about the record; restore the files",
+                    msc_record_path(o->record), parts[i][1], parts[i][0]);
+        }
+    }
+    cJSON_Delete(now);
+    return status;
+}
+
 enum msc_status msc_verify_run(struct msc_verify_result *result,
                                const struct msc_verify_options *options) {
     *result = (struct msc_verify_result){0};
-    enum msc_status status = choose_lines(result, options);
+    enum msc_status status = tell_other_inputs(options);
+    if (status == MSC_OK) {
+        status = choose_lines(result, options);
+    }
     if (status == MSC_OK) {
         status = find_noise(result, options);
     }

@@ -58,7 +58,8 @@ struct msc_verify_result {
     double noise_ratio; // NaN: not needed
 };
 
-// Differing lines are not an error: see the result. MSC_E_INVALID: an id does not exist.
+// Differing lines are not an error: see the result. Warns if the model or the samples have changed
+// since the search. MSC_E_INVALID: an id does not exist.
 enum msc_status msc_verify_run(struct msc_verify_result *result,
                                const struct msc_verify_options *options);
 // Describes how a line differs: "distill_loss is 0.25 in the record and 0.5 now".

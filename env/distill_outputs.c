@@ -8,9 +8,14 @@ void msc_distill__add_compared(struct msc_distill *d, int32_t tensor, double wei
 }
 
 const char *msc_distill__reason_to_leave_out(const struct msc_graph *g, int32_t tensor) {
-    enum msc_dtype dtype = msc_graph_tensor(g, tensor)->dtype;
-    if (dtype != MSC_DTYPE_F32) {
-        return msc_dtype_name(dtype);
+    const struct msc_tensor *t = msc_graph_tensor(g, tensor);
+    if (t->dtype != MSC_DTYPE_F32) {
+        return msc_dtype_name(t->dtype);
+    }
+    for (int k = 0; k < t->n_dims; k++) {
+        if (t->dims[k] == 0) {
+            return "empty";
+        }
     }
     return msc_graph_weight_of(g, tensor) != MSC_NO_ID ? "constant" : NULL;
 }

@@ -122,8 +122,8 @@ static enum msc_status widen_all(struct msc_graph *g) {
 
 enum msc_status msc_graph_widen(struct msc_graph **out, const struct msc_graph *g) {
     struct msc_graph *wide;
-    assert(g->is_final && g->own == NULL);
-    if (!has_narrow(g)) {
+    assert(g->is_final);
+    if (g->own != NULL || !has_narrow(g)) {
         *out = msc_graph_retain(g);
         return MSC_OK;
     }

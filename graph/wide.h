@@ -18,8 +18,8 @@
 
 MSC_PUBLIC_BEGIN
 
-// *out is owned by the caller; it is `g` itself if g has no tensor to widen. `g` must be finalized
-// and not be wide.
+// *out is owned by the caller; it is `g` itself if g has no tensor to widen or is wide already. `g`
+// must be finalized.
 enum msc_status msc_graph_widen(struct msc_graph **out, const struct msc_graph *g);
 // The graph in the model's own types: the graph that a wide graph was made from, else `g`.
 // Borrowed from `g`.

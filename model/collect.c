@@ -99,29 +99,6 @@ static enum msc_status find_wanted(struct collecting *c) {
 
 // ---- Tensors that depend on the samples -------------------------------------------------------
 
-// The graph bound to the inputs of the first sample; owned by the caller.
-static enum msc_status bind_first(struct msc_graph **out, const struct collecting *c) {
-    size_t n = msc_dataset_n_inputs(c->data);
-    struct msc_array **arrays = msc_alloc_zero(n + 1, sizeof *arrays);
-    enum msc_status status = MSC_OK;
-    MSC_TRY(MSC_ALLOCATED(arrays));
-    for (size_t i = 0; i < n; i++) {
-        if (msc_dataset_is_sequence(c->data)) {
-            MSC_TRY_OUT(msc_dataset_chunk(&arrays[i], c->data, 0, i, 0));
-        } else {
-            arrays[i] = msc_array_retain(msc_dataset_batch(c->data, 0, i));
-        }
-    }
-    status = msc_graph_bind_known(out, NULL, c->model->graph,
-                                  (const struct msc_array *const *)arrays, n);
-out:
-    for (size_t i = 0; i < n; i++) {
-        msc_array_release(arrays[i]);
-    }
-    msc_free(arrays);
-    return status;
-}
-
 static bool is_named(const struct collecting *c, size_t i) {
     const struct msc_tensor *t = msc_graph_tensor(c->model->graph, c->wanted[i]);
     for (size_t k = 0; k < c->collect->n_patterns; k++) {
@@ -138,7 +115,7 @@ static bool is_named(const struct collecting *c, size_t i) {
 static enum msc_status drop_constants(struct collecting *c) {
     struct msc_graph *bound = NULL;
     size_t n = 0;
-    MSC_TRY(bind_first(&bound, c));
+    MSC_TRY(msc_model__bind_first(&bound, c->model, c->data));
     for (size_t i = 0; i < c->n; i++) {
         const char *name = msc_graph_tensor(c->model->graph, c->wanted[i])->name;
         if (is_named(c, i) || msc_graph_find_tensor(bound, name) != MSC_NO_ID) {

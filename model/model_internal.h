@@ -54,6 +54,10 @@ enum msc_status msc_model__runner_open(struct msc_model_runner *r, const struct 
 enum msc_status msc_model__feed(const struct msc_model *m, const struct msc_strategy *strategy,
                                 const struct msc_dataset *data, const int32_t wanted[], size_t n,
                                 const struct msc_sink *sink);
+// The model's graph bound to the inputs of the first batch, or of its first chunk. Tensors that are
+// constant for these inputs are not in it. *out is owned by the caller.
+enum msc_status msc_model__bind_first(struct msc_graph **out, const struct msc_model *m,
+                                      const struct msc_dataset *data);
 // Runs once and returns the time. The first run also packs the weights.
 enum msc_status msc_model__runner_run(struct msc_model_runner *r, double *microseconds);
 void msc_model__runner_close(struct msc_model_runner *r); // accepts a zeroed struct

@@ -2,7 +2,9 @@
 // search, so that the results have the same bits as in a search.
 #include "model/model_internal.h"
 
+#include "base/alloc.h"
 #include "base/clock.h"
+#include "graph/passes/bind.h"
 #include "graph/wide.h"
 #include "kernels/engine/evaluator.h"
 #include "tools/bias_edits.h"
@@ -214,6 +216,28 @@ enum msc_status msc_model__feed(const struct msc_model *m, const struct msc_stra
         status = msc_status_restore(trial.status, trial.message);
     }
     msc_model__runner_close(&r);
+    return status;
+}
+
+enum msc_status msc_model__bind_first(struct msc_graph **out, const struct msc_model *m,
+                                      const struct msc_dataset *data) {
+    size_t n = msc_dataset_n_inputs(data);
+    struct msc_array **arrays = msc_alloc_zero(n + 1, sizeof *arrays);
+    enum msc_status status = MSC_OK;
+    MSC_TRY(MSC_ALLOCATED(arrays));
+    for (size_t i = 0; i < n; i++) {
+        if (msc_dataset_is_sequence(data)) {
+            MSC_TRY_OUT(msc_dataset_chunk(&arrays[i], data, 0, i, 0));
+        } else {
+            arrays[i] = msc_array_retain(msc_dataset_batch(data, 0, i));
+        }
+    }
+    status = msc_graph_bind_known(out, NULL, m->graph, (const struct msc_array *const *)arrays, n);
+out:
+    for (size_t i = 0; i < n; i++) {
+        msc_array_release(arrays[i]);
+    }
+    msc_free(arrays);
     return status;
 }
 

@@ -72,6 +72,25 @@ static void pair_tensors(struct tracking *t) {
     }
 }
 
+// Drops the rows of tensors that are constant on a side once the shapes are known.
+static enum msc_status drop_constants(struct tracking *t, int side) {
+    const struct msc_model *m = t->sides[side].model;
+    struct msc_graph *bound = NULL;
+    size_t n = 0;
+    MSC_TRY(msc_model__bind_first(&bound, m, m->dataset));
+    for (size_t i = 0; i < t->track->n_rows; i++) {
+        const char *name = msc_graph_tensor(m->graph, t->tensors[side][i])->name;
+        if (msc_graph_find_tensor(bound, name) != MSC_NO_ID) {
+            t->track->rows[n] = t->track->rows[i];
+            t->tensors[0][n] = t->tensors[0][i];
+            t->tensors[1][n++] = t->tensors[1][i];
+        }
+    }
+    msc_graph_destroy(bound);
+    t->track->n_rows = n;
+    return MSC_OK;
+}
+
 // ---- Values -------------------------------------------------------------------------------------
 
 static enum msc_status take_size(void *payload, size_t trial, size_t batch,
@@ -340,8 +359,12 @@ enum msc_status msc_track_make(struct msc_track **out, const struct msc_track_si
         MSC_TRY_OUT(msc_track__left_init(&t.left[k], &sides[k]));
     }
     pair_tensors(&t);
+    for (int k = 0; k < 2; k++) {
+        MSC_TRY_OUT(drop_constants(&t, k));
+    }
     if (t.track->n_rows == 0) {
-        status = MSC_FAIL(MSC_E_INVALID, "%s: no tensor has the same name in %s",
+        status = MSC_FAIL(MSC_E_INVALID,
+                          "%s: no tensor that depends on the samples has the same name in %s",
                           sides[0].model->path, sides[1].model->path);
         goto out;
     }

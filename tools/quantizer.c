@@ -105,10 +105,9 @@ static enum msc_status check_patterns(const struct msc_quantizer *q, const char 
             found = site_matches(q, i, &patterns[p], 1);
         }
         if (!found) {
-            return MSC_FAIL(MSC_E_INVALID,
-                            "env.%s: \"%s\" matches no site; `mscgym graph MODEL --sites` lists "
-                            "them",
-                            key, patterns[p]);
+            char listing[MSC_QUANTIZER_LISTING_BYTES];
+            return MSC_FAIL(MSC_E_INVALID, "env.%s: \"%s\" matches no site; `%s` lists them", key,
+                            patterns[p], msc_quantizer__listing(listing, q));
         }
     }
     return MSC_OK;
@@ -147,8 +146,9 @@ static void set_without_scales(struct msc_quantizer *q) {
 
 static enum msc_status quantizer_init(struct msc_quantizer *q,
                                       const struct msc_quantizer_options *o) {
-    const struct msc_site_scheme scheme = {.by_use = o->group != MSC_GROUP_TENSOR,
-                                           .target = o->all_sites ? o->target : NULL};
+    const struct msc_target *target = o->all_sites ? o->target : NULL;
+    const struct msc_site_scheme scheme = {.by_use = o->group != MSC_GROUP_TENSOR && !target,
+                                           .target = target};
     MSC_TRY(msc_sites_find(&q->sites, q->graph, &scheme));
     size_t n_sites = (size_t)q->sites.n_sites;
     q->n_choices = o->n_choices;

@@ -24,8 +24,8 @@ static enum msc_status check_target(const struct msc_strategy *s, const struct m
 }
 
 enum msc_status msc_strategy_merge(struct msc_strategy *s, const struct msc_strategy *later) {
-    // A strategy that only prunes applies to any sites.
-    bool has_sites = later->n > 0 || !msc_strategy_prunes(later);
+    // A strategy without edits, which at most prunes, applies to any sites.
+    bool has_sites = later->n > 0 || !s->target;
     s->target = s->n == 0 && has_sites ? later->target : s->target;
     MSC_TRY(check_target(later, s->target));
     MSC_TRY(msc_strategy__merge_prunes(s, later));

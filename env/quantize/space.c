@@ -56,7 +56,7 @@ static bool is_site_open(const struct builder *b, int32_t site) {
 }
 
 // Numbers the tasks. If the parameter `group` is "joint", all searched sites that one joint reads
-// share a task.
+// share a task. Outputs of the network are read by no joint.
 static enum msc_status space_number_tasks(struct builder *b, size_t *n_tasks) {
     int32_t n = b->sites->n_sites;
     int32_t *parent = msc_arena_array(b->arena, (size_t)n + 1, sizeof(parent[0]));
@@ -70,7 +70,8 @@ static enum msc_status space_number_tasks(struct builder *b, size_t *n_tasks) {
          s++) {
         int32_t here = b->out->site_of_slot[s];
         int32_t before = b->out->site_of_slot[s - 1];
-        if (b->sites->slots[s].joint == b->sites->slots[s - 1].joint && is_site_open(b, here) &&
+        int32_t joint = b->sites->slots[s].joint;
+        if (joint != MSC_NO_ID && joint == b->sites->slots[s - 1].joint && is_site_open(b, here) &&
             is_site_open(b, before)) {
             int32_t x = find_root(parent, here);
             int32_t y = find_root(parent, before);

@@ -61,6 +61,8 @@ static bool add_moved(const struct msc_edit **all, const struct msc_onnx_export 
     return is_same;
 }
 
+// False for a lookup in a weight (an embedding): it reads no tensor that could be passed on as
+// integers, and its outputs are quantised like those of any other joint.
 static bool moves_integers(const struct msc_onnx_export *e, const struct msc_joint *j) {
     const struct msc_target *target =
         e->options->slot_edits == NULL ? NULL : e->options->sites->scheme.target;
@@ -74,12 +76,13 @@ static bool moves_integers(const struct msc_onnx_export *e, const struct msc_joi
             return false;
         }
     }
-    for (int32_t o = 0; o < j->n_outputs; o++) {
+    bool has_data = edit != NULL;
+    for (int32_t o = 0; has_data && o < j->n_outputs; o++) {
         if (is_data(e->graph, j->outputs[o]) && !add_moved(&edit, e, j->outputs[o])) {
             return false;
         }
     }
-    return edit != NULL;
+    return has_data;
 }
 
 // Names the output that holds integers; the tensor's own name is kept for the dequantised value.

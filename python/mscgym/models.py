@@ -209,12 +209,16 @@ def _evaluating(module: Any) -> Iterator[None]:
 
 
 def _export_module(module: Any, samples: Samples, signature: Signature) -> Any:
-    """Exports with a dynamic number of samples, unless the module fixes it."""
+    """Exports with a dynamic number of samples and dynamic lengths that differ between samples, unless the module fixes
+    them.
+    """
     import torch
 
     tensors = {name: _example(array, module) for name, array in samples.first(2).items()}
     names = list(tensors)
-    free = {name: {0: torch.export.Dim.AUTO} if tensor.ndim else None for name, tensor in tensors.items()}
+    lengths = samples.open_axes()
+    free = {name: dict.fromkeys([0, *lengths[name]], torch.export.Dim.AUTO) if tensor.ndim else None
+            for name, tensor in tensors.items()}
     by_position = names == list(signature.names)[:len(names)]
     unnamed = [name for name in names if name not in signature.names]
     args = tuple(tensors.values()) if by_position or unnamed else ()

@@ -97,7 +97,14 @@ class Plan:
 
 
 def arrays_of(samples: Samples) -> str | Arrays:
-    """The samples as Plan takes them."""
+    """The samples as Plan takes them.
+
+    Raises:
+        ValueError: Samples have different shapes.
+    """
+    ragged = [name for name, axes in samples.open_axes().items() if axes]
+    if ragged:
+        raise ValueError(f"refine: samples of {ragged[0]} have different shapes, expected one shape; pad or cut them")
     return samples.path or samples.first(samples.n())
 
 

@@ -52,10 +52,17 @@ class Samples:
         return max((sum(_n_rows(chunk) for chunk in chunks) for chunks in self.inputs.values()), default=0)
 
     def first(self, n: int) -> dict[str, numpy.ndarray]:
-        """The first n samples, as an example for an exporter."""
+        """The first n samples, as an example for an exporter. If samples have different shapes, there are fewer: only
+        those before the first of another shape.
+        """
         import numpy
 
-        return {name: numpy.concatenate(list(_limited(chunks, n))) if chunks[0].ndim else chunks[0]
+        return {name: numpy.concatenate(list(_limited(_alike(chunks), n))) if chunks[0].ndim else chunks[0]
+                for name, chunks in self.inputs.items()}
+
+    def open_axes(self) -> dict[str, list[int]]:
+        """The axes of each input, except that of the samples, whose length differs between samples."""
+        return {name: [axis for axis in range(1, chunks[0].ndim) if len({chunk.shape[axis] for chunk in chunks}) > 1]
                 for name, chunks in self.inputs.items()}
 
     def joined_labels(self) -> numpy.ndarray | None:
@@ -152,6 +159,16 @@ def to_numpy(value: Array) -> numpy.ndarray:
 
 def _n_rows(array: numpy.ndarray) -> int:
     return len(array) if array.ndim else 1
+
+
+def _alike(chunks: Iterable[numpy.ndarray]) -> Iterator[numpy.ndarray]:
+    """The chunks up to the first whose samples have another shape than those before."""
+    shape: tuple[int, ...] | None = None
+    for chunk in chunks:
+        if shape is not None and chunk.shape[1:] != shape:
+            return
+        shape = chunk.shape[1:]
+        yield chunk
 
 
 def _limited(chunks: Iterable[numpy.ndarray], n: int) -> Iterator[numpy.ndarray]:

@@ -72,6 +72,10 @@ class _Goal:
 def _agent(agent: str | Mapping[str, Any] | Agent | None) -> Mapping[str, Any] | None:
     if isinstance(agent, Agent):
         return {"type": "process", "command": serving.command("agent")}
+    if agent is not None and not isinstance(agent, (str, Mapping)):
+        found = f"the class {agent.__name__}: call it" if isinstance(agent, type) else type(agent).__name__
+        raise TypeError("search(): agent: expected the name of an agent, an object of a configuration or an instance of "
+                        f"a subclass of mscgym.Agent, found {found}")
     return {"type": agent} if isinstance(agent, str) else agent
 
 

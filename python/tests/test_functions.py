@@ -205,6 +205,13 @@ class TestSamples(unittest.TestCase):
             read = safetensors.read_safetensors(found.save(folder))
             self.assertEqual([read[f"x/{i}"].shape for i in range(8)], [(1, 3)] * 6 + [(1, 4)] * 2)
 
+    def test_an_example_has_samples_of_one_shape(self):
+        found = collect([(self.x[:1, :3], self.x[:1]), (self.x[1:3], self.x[1:3])], Signature(["x", "y"], 2))
+        self.assertEqual({name: array.shape for name, array in found.first(2).items()}, {"x": (1, 3), "y": (2, 4)})
+        self.assertEqual(found.open_axes(), {"x": [1], "y": []})
+        with self.assertRaisesRegex(ValueError, "refine: samples of x have different shapes"):
+            refining.arrays_of(found)
+
 
 class TestOptions(unittest.TestCase):
     def test_become_arguments(self):
@@ -520,6 +527,8 @@ class TestSearch(InFolder):
             self.search(metric=divide)
         with self.assertRaisesRegex(LookupError, "no point"):
             self.search(agent=Broken(), workspace="broken")
+        with self.assertRaisesRegex(TypeError, "found the class Broken: call it"):
+            self.search(agent=Broken)
         for name in "msc_workspace", "broken":  # nothing counts as failed
             path = os.path.join(name, "quantize_0.jsonl")
             self.assertFalse(os.path.exists(path) and any(t.state == "failed" for t in mscgym.Record(path).trials))

@@ -1,6 +1,6 @@
 // Outputs that the distillation loss cannot compare: integers, outputs after a joint whose result
-// can jump (such as rounding), and outputs of a length that depends on data. Which outputs are left
-// out follows from the networks that the tests build.
+// can jump (such as rounding), outputs without elements, and outputs of a length that depends on
+// data. Which outputs are left out follows from the networks that the tests build.
 #include "env/distill_internal.h"
 
 #include "tests/env/distill_bench.h"
@@ -19,7 +19,21 @@ static int32_t add_unary(struct msc_graph *g, enum msc_op op, const char *name, 
     return msc_graph_joint(g, joint)->outputs[0];
 }
 
-// Outputs: the square root of x; the argmax of -x; and a relu after the rounded -x.
+// No column of x: a tensor without elements.
+static int32_t add_none(struct msc_graph *g, int32_t x) {
+    int32_t joint;
+    const struct msc_attr attrs[] = {{"axes", "1"}, {"begin", "0"}, {"end", "0"}};
+    assert_ok(msc_graph_add_joint(&joint, g,
+                                  &(struct msc_joint_spec){.op = MSC_OP_STRIDED_SLICE,
+                                                           .name = "none",
+                                                           .n_inputs = 1,
+                                                           .inputs = &x,
+                                                           .n_attrs = 3,
+                                                           .attrs = attrs}));
+    return msc_graph_joint(g, joint)->outputs[0];
+}
+
+// Outputs: the argmax of -x; the square root of x; a relu after the rounded -x; and no column of x.
 static void open_odd(struct distill_bench *b, bool with_floats) {
     static const int64_t dims[2] = {-1, 4};
     struct msc_input_spec spec = {
@@ -27,7 +41,7 @@ static void open_odd(struct distill_bench *b, bool with_floats) {
     static const int64_t rows[2] = {3, 4};
     static const float elements[12] = {0.5f, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11};
     int32_t prims[2] = {0, MSC_NO_ID};
-    int32_t x, outputs[3];
+    int32_t x, outputs[4];
     struct msc_array *a;
     memset(b, 0, sizeof(*b));
     assert_ok(msc_graph_create(&b->c.g, "odd"));
@@ -39,7 +53,8 @@ static void open_odd(struct distill_bench *b, bool with_floats) {
     outputs[1] = add_unary(b->c.g, MSC_OP_SQRT, "root", x, NULL, NULL);
     outputs[2] = add_unary(b->c.g, MSC_OP_RELU, "behind",
                            add_unary(b->c.g, MSC_OP_ROUND, "jump", before, NULL, NULL), NULL, NULL);
-    assert_ok(msc_graph_set_outputs(b->c.g, with_floats ? 3 : 1, outputs));
+    outputs[3] = add_none(b->c.g, x);
+    assert_ok(msc_graph_set_outputs(b->c.g, with_floats ? 4 : 1, outputs));
     assert_ok(msc_graph_finalize(b->c.g));
     assert_ok(msc_array_create_from(&a, MSC_DTYPE_F32, 2, rows, elements));
     assert_ok(msc_dataset_create(&b->c.data, &spec, &a, 1, NULL, 2));
@@ -56,6 +71,7 @@ static void test_env_distill_outputs__outputs_left_out(void **state) {
     assert_non_null(strstr(msc_str_text(&b.lines), "output class:0 is int64: left out"));
     assert_non_null(strstr(msc_str_text(&b.lines), "output behind follows joint jump"));
     assert_non_null(strstr(msc_str_text(&b.lines), "such as [\"before:0\"]"));
+    assert_non_null(strstr(msc_str_text(&b.lines), "output none:0 is empty: left out"));
     assert_null(strstr(msc_str_text(&b.lines), "root"));
     distill_bench_close(&b);
     open_odd(&b, false);

@@ -115,11 +115,44 @@ static void test_graph_onnx_export_table__small(void **state) {
     finish_net(&n);
 }
 
+// Rows that a convolution reads as integers, for a target that moves integers: only the rows are
+// quantised, because no tensor of integers comes before them.
+static void test_graph_onnx_export_table__moved(void **state) {
+    (void)state;
+    struct net n;
+    int32_t rows = add_take(n.g, "take", "i", start_table(&n, 2));
+    int32_t w = add_weight(n.g, "w", "OIHW", 4, DIMS(2, 1, 1, 1));
+    int32_t image = add_joint(n.g, &(struct msc_joint_spec){
+                                       .op = MSC_OP_EXPAND_DIMS,
+                                       .name = "image",
+                                       .n_inputs = 1,
+                                       .inputs = &rows,
+                                       .n_attrs = 1,
+                                       .attrs = &(struct msc_attr){"axis", "0,1"},
+                                   });
+    finish_graph(&n, add_conv(n.g, "conv", image, w), "openvino");
+    struct msc_edit whole = make_edit(8, -128, 127, &half, &zero);
+    for (int32_t i = 0; i < n.sites.n_slots; i++) {
+        bool is_moved = n.sites.slots[i].kind == MSC_SITE_ACTIVATION;
+        n.edits[i] = is_moved ? &whole : NULL;
+    }
+    export_net(&n);
+    const Onnx__NodeProto *pair = maker(&n, node_of(&n, "Conv")->input[0]);
+    assert_string_equal(pair->op_type, "DequantizeLinear");
+    const Onnx__NodeProto *moved = maker(&n, pair->input[0]);
+    assert_string_equal(moved->op_type, "Unsqueeze");
+    assert_string_equal(maker(&n, moved->input[0])->op_type, "QuantizeLinear");
+    assert_string_equal(maker(&n, maker(&n, moved->input[0])->input[0])->op_type, "Gather");
+    assert_int_equal(count(&n, "QuantizeLinear"), 1);
+    finish_net(&n);
+}
+
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_graph_onnx_export_table__rows),
         cmocka_unit_test(test_graph_onnx_export_table__shared),
         cmocka_unit_test(test_graph_onnx_export_table__small),
+        cmocka_unit_test(test_graph_onnx_export_table__moved),
     };
     msc_test_select(argc, argv);
     return cmocka_run_group_tests(tests, make_scratch, remove_scratch);

@@ -82,6 +82,9 @@ static void test_graph_wide__types(void **state) {
     assert_ok(msc_graph_widen(&wide, g));
     assert_ptr_equal(msc_graph_own(wide), g);
     assert_ptr_equal(msc_graph_own(g), g);
+    assert_ok(msc_graph_widen(&again, wide));
+    assert_ptr_equal(again, wide);
+    msc_graph_destroy(again);
     assert_int_equal(msc_graph_n_tensors(wide), msc_graph_n_tensors(g));
     for (int32_t i = 0; i < msc_graph_n_tensors(g); i++) {
         assert_string_equal(msc_graph_tensor(wide, i)->name, msc_graph_tensor(g, i)->name);

@@ -53,6 +53,17 @@ class Two(nn.Module):
         return y if scale is None else y * scale
 
 
+class Mean(nn.Module):
+    """A row of any length for each sample."""
+
+    def __init__(self):
+        super().__init__()
+        self.a, self.b = nn.Embedding(10, 8), nn.Linear(8, 4)
+
+    def forward(self, index):
+        return self.b(self.a(index).mean(1))
+
+
 class Open(nn.Module):
     def __init__(self):
         super().__init__()
@@ -97,6 +108,10 @@ def check_forms():
     several = Open().eval()
     check_module("open inputs", several, [(x, 2 * x)], several(x, 2 * x))
     check_module("float64 samples", two, x.double().numpy(), two(x))
+    mean = Mean().eval()
+    for name, n in (("samples of different lengths", 1), ("batches of different lengths", 3)):
+        rows = [torch.randint(0, 10, (n, 3 + i % 4)) for i in range(N // n)]
+        check_module(name, mean, rows, torch.cat([mean(row) for row in rows]))
 
 
 def check_loader():

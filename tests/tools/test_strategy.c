@@ -379,6 +379,23 @@ static void test_tools_strategy__merge(void **state) {
     close_fixture(&late);
 }
 
+// A strategy without edits, such as that of a search that removes nothing, leaves the target alone.
+static void test_tools_strategy__merge_empty(void **state) {
+    const struct msc_site_scheme scheme = {.target = msc_target_find("onnxruntime")};
+    struct msc_strategy *s, *empty, *copy;
+    (void)state;
+    assert_ok(msc_strategy_create(&s, &scheme));
+    assert_ok(msc_strategy_create(&empty, NULL));
+    assert_ok(msc_strategy_create(&copy, NULL));
+    assert_ok(msc_strategy_merge(s, empty));
+    assert_ptr_equal(msc_strategy_scheme(s).target, scheme.target);
+    assert_ok(msc_strategy_merge(copy, s));
+    assert_ptr_equal(msc_strategy_scheme(copy).target, scheme.target);
+    msc_strategy_destroy(s);
+    msc_strategy_destroy(empty);
+    msc_strategy_destroy(copy);
+}
+
 // ---- What does not fit the model --------------------------------------------------------------
 
 static void test_tools_strategy__apply_to_other_model(void **state) {
@@ -439,6 +456,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_tools_strategy__later_edit_of_tensor_wins),
         cmocka_unit_test(test_tools_strategy__float_takes_away),
         cmocka_unit_test(test_tools_strategy__merge),
+        cmocka_unit_test(test_tools_strategy__merge_empty),
         cmocka_unit_test(test_tools_strategy__apply_to_other_model),
     };
     msc_test_select(argc, argv);

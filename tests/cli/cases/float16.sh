@@ -20,6 +20,10 @@ mscgym run "$model" --input x="$FILES/x.npy" --repeat 0 --strategy a/msc_quantiz
 mscgym run a/tiny_half.onnx --input x="$FILES/x.npy" --repeat 0 --output exported
 cmp plan/y.npy exported/y.npy && echo "the same"
 
+echo "- the layers of the plan, in a report"
+mscgym report a/tiny.jsonl --layers --json --quiet >report.json
+jq -c '.records[0].layers.layers[] | [.joint, .op, .weight_bits > 0, .error >= 0]' report.json
+
 echo "- without a plan, the file is the same network"
 mscgym export --model "$model" -o plain.onnx
 diff <(mscgym graph plain.onnx) <(mscgym graph "$model") && echo "the same"

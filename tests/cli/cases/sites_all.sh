@@ -31,6 +31,14 @@ try mscgym search wrong.json
 tiny site '"target": "onnxruntime", "sites": "all", "group": "site"'
 try mscgym search site.json
 
+# By joints: an output that the target quantises is a task of its own.
+tiny joints '"target": "tensorrt", "group": "joint"'
+sed -i 's/{"bits": 4}/{"bits": 8, "scale": 0.5}/' joints.json
+mscgym search joints.json | grep '^trials\|^model'
+mscgym verify joints/tiny.jsonl
+jq -c 'select(.kind == "header") | [.space.tasks[].name]' joints/tiny.jsonl
+jq -c '[.edits[].site]' joints/msc_quantize.json
+
 # The defaults of target and sites follow the runtime, but a record keeps its own.
 tiny old
 sed -i 's/"target": "generic"/"target": "onnx"/' old.json

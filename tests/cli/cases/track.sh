@@ -37,6 +37,9 @@ try mscgym track a/tiny.jsonl:x $inputs
 try mscgym track a/msc_quantize.json a/tiny.jsonl $inputs
 try mscgym track a/tiny.jsonl --from a/msc_quantize.json $inputs
 
+echo "== tensors that only depend on the length of the samples have no row"
+try mscgym track "$FILES/positions.onnx" "$FILES/positions.onnx" --inputs "$FILES/positions.npz" --quiet
+
 echo "== what does not go"
 try mscgym track tiny.onnx tiny.onnx
 try mscgym track tiny.onnx $inputs
