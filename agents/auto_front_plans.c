@@ -119,8 +119,7 @@ static bool search_from(struct msc_auto *a, enum start from, double *value) {
     for (size_t t = 0; from == FROM_ANYWHERE && t < space->n_tasks; t++) {
         a->start[t] = (uint32_t)msc_rng_below(a->sampler.rng, space->tasks[t].n_choices);
     }
-    bool is_large = f->bounds.n_entries > MSC_AUTO_MANY_ENTRIES;
-    if (from == FROM_RELAXED || (is_large && (from == FROM_FRONT || f->box.best == SIZE_MAX))) {
+    if (from == FROM_RELAXED) {
         msc_plan_search_relax(&a->search, a->start);
     }
     *value = msc_plan_search_run(&a->search, a->start, 4 * space->n_tasks + 50, &violation);

@@ -253,77 +253,66 @@ static bool has_steady_prices(const struct msc_plan_search *s) {
            s->moves.values[0] - bound->max > s->most_delta * (1.0 + PRICE_SLACK);
 }
 
-// The bounds and limits that the current point breaks, and how much one unit of the value adds to the
-// violation. Only a change that brings one of these values nearer to its limit can lower it.
+// The bounds and limits that the current point breaks. Only a change that brings one of these values
+// nearer to its limit can lower the violation.
 struct broken {
     size_t n_items, n_limits;
     size_t items[MSC_MAX_BOUNDS], limits[MSC_MAX_BOUNDS];
-    double of_item[MSC_MAX_BOUNDS], of_limit[MSC_MAX_BOUNDS];
+    double item_signs[MSC_MAX_BOUNDS], limit_signs[MSC_MAX_BOUNDS]; // 1: the value must decrease
 };
-
-// What one unit of a value that breaks its limits adds to the violation; 0 if it breaks none.
-static double unit_violation(double value, double min, double max) {
-    double limit = value > max ? fabs(max) : fabs(min), size = limit > 0.0 ? limit : 1.0;
-    return value > max ? 1.0 / size : value < min ? -1.0 / size : 0.0;
-}
 
 static void find_broken(const struct msc_plan_search *s, struct broken *out) {
     out->n_items = out->n_limits = 0;
     for (size_t i = 0; i < s->moves.bounds->n_items; i++) {
         const struct msc_exact_bound *bound = &s->moves.bounds->items[i];
-        double unit = unit_violation(s->moves.values[i], bound->min, bound->max);
-        out->items[out->n_items] = i;
-        out->of_item[out->n_items] = unit;
-        out->n_items += unit != 0.0;
+        if (s->moves.values[i] > bound->max || s->moves.values[i] < bound->min) {
+            out->items[out->n_items] = i;
+            out->item_signs[out->n_items++] = s->moves.values[i] > bound->max ? 1.0 : -1.0;
+        }
     }
     for (size_t i = 0; i < s->n_limits; i++) {
-        double unit = unit_violation(s->values[1 + i], s->limits[i].min, s->limits[i].max);
-        out->limits[out->n_limits] = i;
-        out->of_limit[out->n_limits] = unit;
-        out->n_limits += unit != 0.0;
+        const struct msc_plan_limit *limit = &s->limits[i];
+        if (s->values[1 + i] > limit->max || s->values[1 + i] < limit->min) {
+            out->limits[out->n_limits] = i;
+            out->limit_signs[out->n_limits++] = s->values[1 + i] > limit->max ? 1.0 : -1.0;
+        }
     }
 }
 
-// The most by which a change to the choice `entry` of a task can lower the violation, where `now` is
-// the entry of the task's choice; 0: it cannot.
-static double most_fall(const struct msc_plan_search *s, const struct broken *broken, size_t entry,
-                        size_t now) {
-    double sum = 0.0;
+static bool may_lower(const struct msc_plan_search *s, const struct broken *broken, size_t task,
+                      uint32_t choice) {
+    size_t entry = entry_of(s, task, choice), now = entry_of(s, task, s->moves.point[task]);
     for (size_t i = 0; i < broken->n_items; i++) {
-        double rise = broken->of_item[i] * s->deltas[entry * MSC_MAX_BOUNDS + broken->items[i]];
-        sum -= rise < 0.0 ? rise : 0.0;
+        if (broken->item_signs[i] * s->deltas[entry * MSC_MAX_BOUNDS + broken->items[i]] < 0.0) {
+            return true;
+        }
     }
     for (size_t i = 0; i < broken->n_limits; i++) {
         const double *field = s->fields[1 + broken->limits[i]];
-        double rise = broken->of_limit[i] * (field[entry] - field[now]);
-        sum -= rise < 0.0 ? rise : 0.0;
+        if (broken->limit_signs[i] * (field[entry] - field[now]) < 0.0) {
+            return true;
+        }
     }
-    return sum;
+    return false;
 }
 
-// The change of least price among those that lower the violation, or none. A change that raises the
-// value is left out if its price would exceed the least one even if the violation fell the most.
+// The change of least price among those that lower the violation, or none.
 static struct change cheapest_of_all(const struct msc_plan_search *s, double violation) {
     const struct msc_space *space = s->moves.bounds->space;
     struct change best = {.violation = violation};
-    double best_price = INFINITY, most_price = INFINITY;
     struct broken broken;
     find_broken(s, &broken);
     for (size_t t = 0; t < space->n_tasks; t++) {
-        size_t first = entry_of(s, t, 0), now = first + s->moves.point[t];
         for (uint32_t c = 0; c < space->tasks[t].n_choices; c++) {
-            double value = s->fields[0][first + c] - s->fields[0][now];
-            double fall = first + c == now ? 0.0 : most_fall(s, &broken, first + c, now);
-            if (!(fall > 0.0) || (value > 0.0 && value > most_price * fall)) {
+            struct change change = {.n = 1, .tasks = {t}, .choices = {c}};
+            if (c == s->moves.point[t] || !may_lower(s, &broken, t, c)) {
                 continue;
             }
-            struct change change = {.n = 1, .tasks = {t}, .choices = {c}, .value = value};
+            rate_value(s, &change);
             rate_violation(s, &change);
-            if (change.violation < violation && price(&change, violation) < best_price) {
-                best = change;
-                best_price = price(&change, violation);
-                most_price = fmax(best_price, 0.0) * (1.0 + PRICE_SLACK);
-            }
+            bool is_cheaper = change.violation < violation &&
+                              (best.n == 0 || price(&change, violation) < price(&best, violation));
+            best = is_cheaper ? change : best;
         }
     }
     return best;
@@ -479,16 +468,14 @@ static void start_at(struct msc_plan_search *s, const uint32_t choices[]) {
 #define BISECTIONS 40
 
 static uint32_t least_choice(const struct msc_plan_search *s, size_t task, double price) {
-    size_t first = s->moves.bounds->offsets[task];
-    const double *field = s->fields[0] + first, *loads = s->loads + first;
     uint32_t best = s->moves.point[task];
-    double least = field[best] + price * loads[best];
+    size_t first = s->moves.bounds->offsets[task];
     for (uint32_t c = 0; c < s->moves.bounds->space->tasks[task].n_choices; c++) {
-        double here = field[c] + price * loads[c];
-        if (here < least || (here == least && loads[c] < loads[best])) {
-            best = c;
-            least = here;
-        }
+        double here = s->fields[0][first + c] + price * s->loads[first + c];
+        double least = s->fields[0][first + best] + price * s->loads[first + best];
+        best = here < least || (here == least && s->loads[first + c] < s->loads[first + best])
+                   ? c
+                   : best;
     }
     return best;
 }

@@ -229,7 +229,6 @@ static enum msc_status search(struct msc_agent *agent, struct problem *p, const 
         for (size_t i = 0; i < n; i++) {
             trials[i].proposal = asked[i];
             evaluate(p, &trials[i], id++);
-            if (getenv("DUMP")) { FILE *f = fopen(getenv("DUMP"), "a"); fprintf(f, "%zu %d", p->space.n_tasks, trials[i].outcome.state == MSC_TRIAL_COMPLETE); for (size_t m = 0; m < p->space.n_metrics; m++) fprintf(f, " %.9g", trials[i].outcome.metrics[m]); fprintf(f, "\n"); fclose(f); }
             bool is_inside = trials[i].outcome.state == MSC_TRIAL_COMPLETE;
             out->best = fmin(out->best, is_inside ? trials[i].outcome.metrics[0] : INFINITY);
             for (int k = 0; k < N_LOOKS; k++) {
