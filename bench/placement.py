@@ -3,10 +3,12 @@
 
     placement.py MSCGYM OUT.csv [--threads 1,2] [--rounds 10] [--groups 8] [MODEL.onnx | separable | two_sided]...
 
-Writes a line per network and number of threads: the latency of the whole network on each backend, and
-the plan's pieces, predicted and measured latency, its ratio to the fastest backend alone in the worst
-process, and the largest difference of two equal copies. `separable` and `two_sided` are networks of this
-script, with an operator that is slow in one runtime, and in each of two. Needs numpy and onnx, and the runtimes for mscgym-runtime.
+Writes a line per network and number of threads about the best mix, which has two pieces or more, whether
+or not it is predicted to pay: the whole network on each backend, the predicted and measured latency of
+the mix relative to the fastest backend alone (as one piece) in the same rounds, the ratio to the network's own
+file in the worst process, and the largest difference of two equal copies of any backend or of the mix. `optimum` is the point of least
+predicted latency. `separable` and `two_sided` are networks of this script, with an operator that is slow in
+one runtime, and in each of two. Needs numpy and onnx, and the runtimes for mscgym-runtime.
 """
 import argparse
 import csv
@@ -17,8 +19,11 @@ import sys
 import tempfile
 import time
 
-COLUMNS = ("network", "threads", "onnxruntime", "openvino", "cpu", "pieces", "plan", "predicted_us", "measured_us",
-           "off_percent", "ratio", "spread", "wins", "error", "seconds")
+BACKENDS = ("onnxruntime", "openvino", "tvm", "cpu")
+COLUMNS = ("network", "threads", *BACKENDS, "optimum", "mix", "pieces", "shortest_us", "predicted_us", "measured_us",
+           "predicted_ratio", "measured_ratio", "off_percent", "worst_ratio", "spread", "wins", "error", "seconds")
+
+CHECK_ROUNDS = 4  # rounds of the check for each round of the table
 
 
 def save(path, nodes, size, channels, weights):
@@ -101,19 +106,56 @@ def pieces(plan):
     return " + ".join(f"{backend} {count}" for backend, count in parts)
 
 
-def place(program, model, folder, threads, options):
-    command = [program, "place", model, "-o", folder, "--threads", str(threads), "--json", "--quiet",
-               "--rounds", str(options.rounds), "--groups", str(options.groups)]
+def place(program, model, folder, rounds, *more):
+    command = [program, "place", model, "-o", folder, "--json", "--quiet", "--rounds", str(rounds), *more]
+    return json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout)
+
+
+def whole_run(table):
+    """The entry of the whole network."""
+    last = len(table["groups"]) - 1
+    return next(run for run in table["runs"] if run["first"] == 0 and run["last"] == last)
+
+
+def shortest(table, plan):
+    """The predicted latency of the shortest piece of a plan."""
+    names = [backend["name"] for backend in table["backends"]]
+    runs = {(run["first"], run["last"]): run["us"] for run in table["runs"]}
+    ends = [i for i in range(len(plan)) if i + 1 == len(plan) or plan[i + 1] != plan[i]]
+    times, first = [], 0
+    for last in ends:
+        i = names.index(plan[last])
+        cut = table["cuts"][first - 1]["us"][names.index(plan[first - 1])][i] if first > 0 else 0.0
+        times.append(runs[first, last][i] + cut)
+        first = last + 1
+    return min(times)
+
+
+def compare(program, model, folder, threads, options):
     begin = time.monotonic()
-    result = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout)
+    optimum = place(program, model, folder, options.rounds, "--threads", str(threads), "--groups", str(options.groups),
+                    "--processes", "1", *(f"--backend={name}" for name in options.backend))
+    path = os.path.join(folder, "placement.json")
+    with open(path, encoding="utf-8") as file:
+        table = json.load(file)
+    names = [backend["name"] for backend in table["backends"]]
+    alone = dict(zip(names, whole_run(table)["us"]))
+    whole_run(table)["us"] = [None] * len(names)  # so that the optimum is a mix
+    with open(path, "w", encoding="utf-8") as file:
+        json.dump(table, file)
+    result = place(program, model, folder, CHECK_ROUNDS * options.rounds, "--table", path, "--processes", str(options.processes))
     rows = {(row["form"], row.get("backend")): row for row in result["measured"]}
-    row = {name: rows["model", name].get("us") for name in ("onnxruntime", "openvino", "cpu")
-           if ("model", name) in rows}
-    plan = rows["plan", None]
-    row.update(network=os.path.basename(model).rsplit(".", 1)[0], threads=threads, pieces=len(
-        pieces(result["plan"]).split(" + ")), plan=pieces(result["plan"]), predicted_us=result["predicted_us"],
-        measured_us=plan["us"], off_percent=100 * (result["predicted_us"] / plan["us"] - 1), ratio=result["ratio"],
-        spread=result["spread"], wins=result["wins"], error=plan["error"], seconds=time.monotonic() - begin)
+    wholes = {name: rows["model", name]["us"] for name in names if "us" in rows["model", name]}
+    fastest, plan = min(wholes, key=wholes.get), rows["plan", None]
+    predicted = result["predicted_us"] / alone[fastest]
+    row = {**wholes, "network": os.path.basename(model).rsplit(".", 1)[0], "threads": threads,
+           "optimum": pieces(optimum["plan"]), "mix": pieces(result["plan"]),
+           "pieces": len(pieces(result["plan"]).split(" + ")), "shortest_us": shortest(table, result["plan"]),
+           "predicted_us": result["predicted_us"], "measured_us": plan["us"], "predicted_ratio": predicted,
+           "measured_ratio": result["measured_ratio"],
+           "off_percent": 100 * (predicted / result["measured_ratio"] - 1), "worst_ratio": result["ratio"],
+           "spread": result["spread"], "wins": result["wins"], "error": plan["error"],
+           "seconds": time.monotonic() - begin}
     return {key: round(value, 4) if isinstance(value, float) else value for key, value in row.items()}
 
 
@@ -125,10 +167,12 @@ def main():
     parser.add_argument("--threads", default="1")
     parser.add_argument("--rounds", type=int, default=10)
     parser.add_argument("--groups", type=int, default=8)
+    parser.add_argument("--processes", type=int, default=3)
+    parser.add_argument("--backend", action="append", default=[], help="default: all found")
     options = parser.parse_args()
     is_new = not os.path.exists(options.out)
     with tempfile.TemporaryDirectory() as folder, open(options.out, "a", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, COLUMNS)
+        writer = csv.DictWriter(file, COLUMNS, extrasaction="ignore")
         if is_new:
             writer.writeheader()
         for model in options.models:
@@ -137,7 +181,7 @@ def main():
                 MADE[name](model)
             for threads in options.threads.split(","):
                 try:
-                    row = place(options.program, model, os.path.join(folder, "placed"), int(threads), options)
+                    row = compare(options.program, model, os.path.join(folder, "placed"), int(threads), options)
                 except subprocess.CalledProcessError as error:
                     print(f"{model}: mscgym place exits with {error.returncode}", file=sys.stderr)
                     continue

@@ -38,11 +38,12 @@ static const struct msc_cli_option options[] = {
     {.name = "runtime",
      .argument = "NAME",
      .type = MSC_CLI_TEXT,
-     .names = "onnxruntime|openvino|litert|onnxruntime-web|onnxruntime-web-chromium|onnxruntime-"
-              "webgpu|cpu",
-     .help =
-         "onnxruntime (the default), openvino, litert, onnxruntime-web, onnxruntime-web-chromium, "
-         "onnxruntime-webgpu, or cpu, the kernels of mscgym",
+     .names =
+         "onnxruntime|openvino|litert|tvm|onnxruntime-web|onnxruntime-web-chromium|onnxruntime-"
+         "webgpu|cpu",
+     .help = "onnxruntime (the default), openvino, litert, tvm, onnxruntime-web, "
+             "onnxruntime-web-chromium, "
+             "onnxruntime-webgpu, or cpu, the kernels of mscgym",
      .offset = BENCH(runtime)},
     {.name = "input",
      .argument = "FILE",

@@ -40,7 +40,7 @@ static const struct msc_cli_option options[] = {
     {.name = "backend",
      .argument = "NAME",
      .type = MSC_CLI_LIST,
-     .names = "onnxruntime|openvino|cpu|vulkan",
+     .names = "onnxruntime|openvino|tvm|cpu|vulkan",
      .help = "measure this backend: a runtime, or a device of mscgym; may be repeated (default: "
              "every one found)",
      .offset = PLACE(backends)},
@@ -167,6 +167,7 @@ static enum msc_status load_table(struct msc_place_table **out, const struct pla
                                        "leave out --backend and --groups");
     }
     MSC_TRY(msc_place_table_load(out, v->table));
+    MSC_TRY(msc_place_table_check(*out, o->model, v->table));
     MSC_TRY(take_condition(v->common.threads, (*out)->n_threads, "threads", v->table));
     MSC_TRY(take_condition(v->batch, (*out)->batch, "batch", v->table));
     o->n_threads = (int)(*out)->n_threads;
@@ -220,10 +221,11 @@ const struct msc_cli_command msc_cmd_place = {
     .summary = "finds which runtime computes which part of a model fastest",
     .usage = "MODEL -o FOLDER [options]",
     .description =
-        "Measures every run of neighbouring groups of the model on every backend, and finds the "
-        "best mix by an exact dynamic program. Then measures it in fresh processes, beside the "
-        "whole model on each backend. If the mix does not win by more than the spread of two "
-        "equal copies, the fastest backend alone is the result. docs/placement.md says more.",
+        "Measures every run of neighbouring groups of the model on every backend, in its place "
+        "within the whole model, and finds the best mix by an exact dynamic program. Then measures "
+        "it in fresh processes, beside the whole model on each backend. If the mix does not win by "
+        "more than the spread of two equal copies, the fastest backend alone is the result. "
+        "docs/placement.md says more.",
     .examples = "  mscgym place net.onnx -o placed --threads 1\n"
                 "  mscgym place net.onnx -o placed --backend onnxruntime --backend cpu\n"
                 "  mscgym run placed/manifest.json --inputs samples.npz -o out.npz\n",

@@ -67,10 +67,12 @@ static void write_point(struct msc_str *out, const struct msc_place_table *p,
         for (last = first; last + 1 < p->n_groups && choices[last + 1] == choices[first]; last++) {
             n_joints += p->groups[last + 1].n_joints;
         }
+        double cut =
+            first > 0 ? *msc_place_table_cut(p, first, choices[first - 1], choices[first]) : 0.0;
         msc_str_printf(out, "  %-12s %lld joint%s from %s, %.1f us\n",
                        p->backends[choices[first]].name, (long long)n_joints,
                        n_joints == 1 ? "" : "s", p->groups[first].name,
-                       *msc_place_table_us(p, first, last, choices[first]));
+                       cut + *msc_place_table_us(p, first, last, choices[first]));
     }
 }
 
@@ -108,11 +110,34 @@ static void write_check(struct msc_str *out, const struct msc_cli_placed *r) {
     msc_table_finish(&table);
 }
 
+// The predicted latency of the plan relative to that of the fastest backend alone, as one piece.
+static double predicted_ratio(const struct msc_cli_placed *r) {
+    const struct msc_place_table *p = r->table;
+    size_t b = r->check.fastest;
+    return b < p->n_backends ? r->predicted_us / *msc_place_table_us(p, 0, p->n_groups - 1, b)
+                             : NAN;
+}
+
+// Relative latencies are compared, as other load may have changed the absolute ones since.
+static void write_prediction(struct msc_str *out, const struct msc_cli_placed *r) {
+    const struct msc_place_check *c = &r->check;
+    double ratio = predicted_ratio(r);
+    if (isnan(ratio) || isnan(c->form_ratio)) {
+        msc_str_printf(out, "predicted %.1f us, measured %.1f us (%+.1f %%)\n", r->predicted_us,
+                       c->mix.us, 100.0 * (r->predicted_us / c->mix.us - 1.0));
+        return;
+    }
+    msc_str_printf(
+        out,
+        "predicted %.1f us, %.3f of %s as one piece; measured %.1f us, %.3f of it (%+.1f %%)\n",
+        r->predicted_us, ratio, c->wholes[c->fastest].backend, c->mix.us, c->form_ratio,
+        100.0 * (ratio / c->form_ratio - 1.0));
+}
+
 static void write_verdict(struct msc_str *out, const struct msc_cli_placed *r) {
     const struct msc_place_check *c = &r->check;
     size_t n_pieces = msc_place_table_n_pieces(r->table, r->choices);
-    msc_str_printf(out, "predicted %.1f us, measured %.1f us (%+.1f %%)\n", r->predicted_us,
-                   c->mix.us, 100.0 * (r->predicted_us / c->mix.us - 1.0));
+    write_prediction(out, r);
     if (c->fastest == c->n_wholes) {
         msc_str_append(out, "no backend runs the whole network: the pieces are the result\n");
         return;
@@ -185,7 +210,9 @@ static enum msc_status fill_json(cJSON *json, const struct msc_cli_placed *r) {
     MSC_TRY(add_choices(json, "plan", r->table, r->choices));
     MSC_TRY(add_choices(json, "result", r->table, c->best));
     MSC_TRY(msc_json_add_number(json, "predicted_us", r->predicted_us));
-    MSC_TRY(msc_json_add_number(json, "ratio", c->ratio)); // NaN becomes null
+    MSC_TRY(msc_json_add_number(json, "predicted_ratio", predicted_ratio(r))); // NaN becomes null
+    MSC_TRY(msc_json_add_number(json, "measured_ratio", c->form_ratio));
+    MSC_TRY(msc_json_add_number(json, "ratio", c->ratio));
     MSC_TRY(msc_json_add_number(json, "spread", c->spread));
     MSC_TRY(msc_json_add_bool(json, "wins", c->wins));
     return msc_json_add_text(json, "manifest", r->pieces->path);

@@ -3,7 +3,7 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "env/api/library.h"
-#include "model/file_hash.h"
+#include "base/file_hash.h"
 #include "model/operators_internal.h"
 
 #include <string.h>

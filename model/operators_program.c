@@ -7,7 +7,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/program.h"
-#include "model/file_hash.h"
+#include "base/file_hash.h"
 
 #include <pthread.h>
 #include <stdio.h>

@@ -8,7 +8,7 @@
 #include "data/npy.h"
 #include "data/safetensors.h"
 #include "model/collect.h"
-#include "model/file_hash.h"
+#include "base/file_hash.h"
 #include "model/output.h"
 #include "tools/runtime.h"
 

@@ -46,9 +46,11 @@ enum msc_status msc_place_measure(struct msc_place_table **out, const struct msc
 struct msc_place_whole {
     const char *backend; // NULL: the pieces
     const char *missing; // why it cannot run; NULL: measured
-    double us;           // least over the processes and rounds
-    double spread;       // greatest |ratio - 1| of a second copy to the first, in a process
-    double error;        // of the outputs, relative to their root mean square
+    double us;           // least over the processes of the median over the rounds
+    // Greatest |ratio - 1| of a second copy to the first in a process; the ratio is the median over the
+    // rounds.
+    double spread;
+    double error; // of the outputs, relative to their root mean square
 };
 struct msc_place_check {
     struct msc_arena arena;
@@ -57,8 +59,11 @@ struct msc_place_check {
     struct msc_place_whole *forms;  // [n_backends] the piece that would be delivered alone
     size_t fastest;             // index of the whole with the least latency; n_wholes: none can run
     struct msc_place_whole mix; // the pieces of the point
-    double ratio;               // of the mix to the fastest whole, in the worst process
-    double spread;              // the greatest of all spreads
+    double ratio; // of the mix to the fastest whole, in the worst process; medians over the rounds
+    // Of the mix to that backend's piece of the whole network, which the table has: the median over
+    // the processes and both copies of the mix; NaN: there is none.
+    double form_ratio;
+    double spread; // the greatest of all spreads
     // ratio < 1 - spread, and the mix is not just the fastest whole's backend.
     bool wins;
     const uint32_t *best; // [n_groups] the point to deliver: the mix if it wins, else one backend

@@ -19,8 +19,9 @@ struct check {
     struct msc_runtime_piece *singles; // [n_backends, 3]
     size_t n_mix;
     const char **missing; // [n_chains] why a process could not run it; NULL: each could
-    double *us;           // [n_processes, n_chains] least over the rounds; NaN: not measured
+    double *us;           // [n_processes, n_chains] median over the rounds; NaN: not measured
     double *ratios;       // [n_processes, n_backends] of the mix to each whole
+    double *form_ratios;  // [n_backends, n_processes, 2] of the mix and its copy to each form
     double *spreads;      // [n_processes, n_backends + 1]
     const char **backends;
 };
@@ -112,13 +113,15 @@ static enum msc_status check_init(struct check *c, const uint32_t choices[]) {
     c->us = msc_arena_array(arena, n * c->n_chains, sizeof c->us[0]);
     c->missing = msc_arena_array(arena, c->n_chains, sizeof c->missing[0]);
     c->ratios = msc_arena_array(arena, n * k, sizeof c->ratios[0]);
+    c->form_ratios = msc_arena_array(arena, 2 * n * k, sizeof c->form_ratios[0]);
     c->spreads = msc_arena_array(arena, n * (k + 1), sizeof c->spreads[0]);
     c->backends = msc_arena_array(arena, k, sizeof c->backends[0]);
     c->out->n_wholes = k;
     c->out->wholes = msc_arena_array(arena, k, sizeof c->out->wholes[0]);
     c->out->forms = msc_arena_array(arena, k, sizeof c->out->forms[0]);
     MSC_TRY(MSC_ALLOCATED(c->chains && c->singles && c->us && c->missing && c->ratios &&
-                          c->spreads && c->backends && c->out->wholes && c->out->forms));
+                          c->form_ratios && c->spreads && c->backends && c->out->wholes &&
+                          c->out->forms));
     for (size_t i = 0; i < c->n_chains; i++) {
         c->missing[i] = NULL;
     }
@@ -139,23 +142,41 @@ static bool is_measured(const struct check *c, size_t chain) {
     return !c->chains[chain].missing && c->chains[chain].error <= MSC_PLACE_MOST_ERROR;
 }
 
-// Notes each chain's least latency, the differences of two copies, and the ratios of the mix.
-static void note_process(struct check *c, const struct msc_latency *l, size_t process) {
+// The median over the rounds of one chain's latency to another's; NaN: one was not measured.
+static enum msc_status take_ratio(double *out, const struct check *c, const struct msc_latency *l,
+                                  size_t chain, size_t base) {
+    struct msc_quartiles q = {.median = NAN};
+    bool is_known = is_measured(c, chain) && is_measured(c, base);
+    MSC_TRY(is_known ? msc_latency_ratios(&q, l, chain, base) : MSC_OK);
+    *out = q.median;
+    return MSC_OK;
+}
+
+// Notes each chain's median latency, the differences of two copies, and the ratios of the mix.
+static enum msc_status note_process(struct check *c, const struct msc_latency *l, size_t process) {
     size_t k = c->p->n_backends, mix = mix_chain(c);
     double *us = &c->us[process * c->n_chains];
     for (size_t i = 0; i < c->n_chains; i++) {
-        us[i] = is_measured(c, i) ? msc_latency_least(l, i) : NAN;
+        struct msc_quartiles q = {.median = NAN};
+        MSC_TRY(is_measured(c, i) ? msc_latency_quartiles(&q, l, i) : MSC_OK);
+        us[i] = q.median;
         if (isnan(us[i]) && !c->missing[i]) {
             c->missing[i] = c->chains[i].missing ? c->chains[i].missing
                                                  : "its outputs differ from those of the network";
         }
     }
     for (size_t i = 0; i <= mix; i += 2) {
-        c->spreads[process * (k + 1) + i / 2] = fabs(us[i + 1] / us[i] - 1.0);
+        double *spread = &c->spreads[process * (k + 1) + i / 2];
+        MSC_TRY(take_ratio(spread, c, l, i + 1, i));
+        *spread = fabs(*spread - 1.0);
     }
     for (size_t b = 0; b < k; b++) {
-        c->ratios[process * k + b] = us[mix] / us[2 * b];
+        double *of_form = &c->form_ratios[2 * (b * (size_t)c->o->n_processes + process)];
+        MSC_TRY(take_ratio(&c->ratios[process * k + b], c, l, mix, 2 * b));
+        MSC_TRY(take_ratio(&of_form[0], c, l, mix, mix + 2 + b));
+        MSC_TRY(take_ratio(&of_form[1], c, l, mix + 1, mix + 2 + b));
     }
+    return MSC_OK;
 }
 
 static enum msc_status measure_process(struct check *c, size_t process) {
@@ -176,9 +197,7 @@ static enum msc_status measure_process(struct check *c, size_t process) {
     job.n_chains = c->n_chains;
     enum msc_status status = msc_place__start(&runtime, c->o, c->backends, c->p->n_backends);
     status = status == MSC_OK ? msc_runtime_chains(&l, runtime, &job) : status;
-    if (status == MSC_OK) {
-        note_process(c, &l, process);
-    }
+    status = status == MSC_OK ? note_process(c, &l, process) : status;
     msc_latency_finish(&l);
     msc_runtime_stop(runtime);
     return status;
@@ -234,12 +253,16 @@ static enum msc_status judge(struct check *c, const uint32_t choices[]) {
     }
     if (out->fastest == k) { // no backend runs the whole network
         out->wins = true;
-        out->ratio = NAN;
+        out->ratio = out->form_ratio = NAN;
         return choose_best(c, choices);
     }
     for (size_t i = 0; i < (size_t)c->o->n_processes; i++) {
         out->ratio = fmax(out->ratio, c->ratios[i * k + out->fastest]);
     }
+    size_t n = 2 * (size_t)c->o->n_processes;
+    bool has_form = !out->forms[out->fastest].missing;
+    out->form_ratio =
+        has_form ? msc_quartiles_of(&c->form_ratios[out->fastest * n], n).median : NAN;
     // A plan of one piece may win too: its backend may refuse the network's file but not the piece.
     bool is_other = c->n_mix > 1 || choices[0] != out->fastest;
     out->wins = is_other && out->ratio < 1.0 - out->spread;

@@ -6,6 +6,46 @@
 #include "env/placement/runs.h"
 #include "model/place.h"
 
+struct msc_place_seen;
+// What measuring a table needs. Everything is in the arena except the runtime and the scratch folder.
+struct msc_place_measure {
+    const struct msc_graph *g;
+    const struct msc_place_options *o;
+    struct msc_arena arena;
+    struct msc_scratch scratch;
+    struct msc_runtime *runtime;
+    size_t n_backends;
+    const char **backends;
+    int32_t *groups; // [n_joints]
+    size_t n_groups;
+    struct msc_runtime_piece *singles; // [n_groups] each group alone
+    struct msc_place_seen *seen;       // latencies so far
+    // The whole network on the backend that computes it fastest: other latencies are measured
+    // relative to it. No model: no backend computes the whole network.
+    struct msc_runtime_piece reference;
+    double reference_us;
+};
+
+// Pieces that follow one another; piece i has the groups firsts[i] ... firsts[i + 1] - 1.
+struct msc_place_tiling {
+    size_t n;
+    size_t firsts[MSC_PLACE_MOST_GROUPS + 1];
+};
+
+// Begins anew for the groups as they are now: writes the model of each, to FOLDER/KIND_I_I.onnx.
+enum msc_status msc_place__begin(struct msc_place_measure *m, const char *kind);
+// Measures the whole network on each backend, and takes the fastest as the reference.
+enum msc_status msc_place__see_whole(struct msc_place_measure *m);
+// Measures a tiling as chains, each piece in its place: on every backend, after every backend.
+enum msc_status msc_place__see(struct msc_place_measure *m, const struct msc_place_tiling *t);
+// A tiling with as many groups as possible in runs that were not measured yet; false: there are none.
+bool msc_place__next(struct msc_place_tiling *t, const struct msc_place_measure *m);
+// Fills the latencies of runs, and the prices of cuts, from everything that was measured.
+void msc_place__conclude(struct msc_place_table *p, const struct msc_place_measure *m);
+// Measures a point as a chain. The latencies of its runs become those that they have in it.
+enum msc_status msc_place__see_point(struct msc_place_table *p, struct msc_place_measure *m,
+                                     const uint32_t choices[]);
+
 // Outputs that differ more than this, relative to their root mean square, are another result.
 #define MSC_PLACE_MOST_ERROR 0.1
 

@@ -1,10 +1,10 @@
-// Measures the table of placement: first each group alone, to join neighbours that prefer the same
-// backend, then every run of the groups that are left, then the price of a cut.
+// Measures the table of placement: first each group in its place, to join neighbours that prefer the
+// same backend, then every run of the groups that are left, then the best mixes as they are.
 #include "base/file.h"
 #include "graph/cost.h"
 #include "graph/passes/chain.h"
 #include "kernels/vulkan/vulkan.h"
-#include "model/file_hash.h"
+#include "base/file_hash.h"
 #include "model/place_internal.h"
 
 #include <math.h>
@@ -12,22 +12,8 @@
 #include <string.h>
 
 enum {
-    MOST_ATOMS = 48,      // groups that are measured alone
-    RUNS_PER_REQUEST = 8, // on every backend; their weights are loaded at the same time
-    CUTS_MEASURED = 4,
-};
-
-struct measure {
-    const struct msc_graph *g;
-    const struct msc_place_options *o;
-    struct msc_arena arena;
-    struct msc_scratch scratch;
-    struct msc_runtime *runtime;
-    size_t n_backends;
-    const char **backends;
-    int32_t *groups; // [n_joints]
-    size_t n_groups;
-    struct msc_runtime_piece *singles; // [n_groups] each group alone
+    MOST_ATOMS = 48, // groups that are measured before they are joined
+    MOST_MIXES = 8,  // mixes that are measured as they are
 };
 
 // ---- Backends ---------------------------------------------------------------------------------
@@ -65,7 +51,7 @@ enum msc_status msc_place__start(struct msc_runtime **out, const struct msc_plac
 }
 
 // Names every backend of this machine, unless the options name some.
-static enum msc_status choose_backends(struct measure *m) {
+static enum msc_status choose_backends(struct msc_place_measure *m) {
     const struct msc_runtime_host *host = msc_runtime_host(m->runtime);
     size_t most = m->o->n_backends + host->n_found + 2;
     m->backends = msc_arena_array(&m->arena, most, sizeof m->backends[0]);
@@ -96,7 +82,7 @@ static enum msc_status choose_backends(struct measure *m) {
                           MSC_PLACE_MOST_BACKENDS);
 }
 
-static const char *backend_version(const struct measure *m, const char *backend) {
+static const char *backend_version(const struct msc_place_measure *m, const char *backend) {
     const struct msc_runtime_host *host = msc_runtime_host(m->runtime);
     for (size_t i = 0; i < host->n_found; i++) {
         if (strcmp(host->found[i].name, backend) == 0) {
@@ -119,105 +105,6 @@ struct msc_runtime_chains msc_place__job(const struct msc_place_options *o,
     return job;
 }
 
-// ---- Runs -------------------------------------------------------------------------------------
-
-static enum msc_status write_run(struct msc_runtime_piece *out, struct measure *m, size_t first,
-                                 size_t last, const char *kind) {
-    const struct msc_place_runs runs = {.g = m->g, .groups = m->groups, .folder = m->scratch.path};
-    MSC_TRY(msc_place_write_run(out, &runs, first, last, kind, &m->arena));
-    out->backend = m->backends[0];
-    return MSC_OK;
-}
-
-// The models of the groups as they are now.
-static enum msc_status write_singles(struct measure *m, const char *kind) {
-    m->singles = msc_arena_array(&m->arena, m->n_groups, sizeof m->singles[0]);
-    MSC_TRY(MSC_ALLOCATED(m->singles));
-    for (size_t i = 0; i < m->n_groups; i++) {
-        MSC_TRY(write_run(&m->singles[i], m, i, i, kind));
-    }
-    return MSC_OK;
-}
-
-// Measures chains in turn. us[i]: the least latency over the rounds; NaN if a backend cannot run the
-// chain or computes something else.
-static enum msc_status measure_chains(double us[], struct measure *m,
-                                      struct msc_runtime_chain chains[], size_t n) {
-    struct msc_latency l = {0};
-    struct msc_runtime_chains job = msc_place__job(m->o, &m->arena);
-    job.values = m->singles;
-    job.n_values = m->n_groups;
-    job.others = m->backends;
-    job.n_others = m->n_backends;
-    job.chains = chains;
-    job.n_chains = n;
-    MSC_TRY(msc_runtime_chains(&l, m->runtime, &job));
-    for (size_t i = 0; i < n; i++) {
-        us[i] = NAN;
-        if (chains[i].missing) {
-            msc_log(m->o->log, MSC_LOG_DEBUG, "placement: %s", chains[i].missing);
-        } else if (chains[i].error > MSC_PLACE_MOST_ERROR) {
-            msc_log(m->o->log, MSC_LOG_WARNING,
-                    "placement: %s computes something else: its error is %.2g of the values, so "
-                    "it takes no part there",
-                    chains[i].pieces[0].backend, chains[i].error);
-        } else {
-            us[i] = msc_latency_least(&l, i);
-        }
-    }
-    msc_latency_finish(&l);
-    return MSC_OK;
-}
-
-// A run to measure on every backend, and where its latencies go.
-struct run {
-    size_t first, last;
-    double *us; // [n_backends]
-};
-
-static enum msc_status measure_some(struct measure *m, const struct run runs[], size_t n,
-                                    const char *kind) {
-    size_t n_chains = n * m->n_backends;
-    struct msc_runtime_chain *chains = msc_alloc_zero(n_chains, sizeof *chains);
-    struct msc_runtime_piece *pieces = msc_alloc_zero(n_chains, sizeof *pieces);
-    double *us = msc_alloc_zero(n_chains, sizeof *us);
-    enum msc_status status = MSC_ALLOCATED(chains && pieces && us);
-    for (size_t i = 0; i < n && status == MSC_OK; i++) {
-        struct msc_runtime_piece piece = {0};
-        status = runs[i].first == runs[i].last
-                     ? MSC_OK
-                     : write_run(&piece, m, runs[i].first, runs[i].last, kind);
-        piece = piece.model ? piece : m->singles[runs[i].first];
-        for (size_t b = 0; b < m->n_backends; b++) {
-            size_t k = i * m->n_backends + b;
-            pieces[k] = piece;
-            pieces[k].backend = m->backends[b];
-            chains[k] = (struct msc_runtime_chain){.pieces = &pieces[k], .n_pieces = 1};
-        }
-    }
-    status = status == MSC_OK ? measure_chains(us, m, chains, n_chains) : status;
-    for (size_t i = 0; i < n && status == MSC_OK; i++) {
-        memcpy(runs[i].us, &us[i * m->n_backends], m->n_backends * sizeof us[0]);
-        if (runs[i].first != runs[i].last) {
-            (void)remove(pieces[i * m->n_backends].model);
-        }
-    }
-    msc_free(chains);
-    msc_free(pieces);
-    msc_free(us);
-    return status;
-}
-
-static enum msc_status measure_runs(struct measure *m, const struct run runs[], size_t n,
-                                    const char *kind) {
-    for (size_t i = 0; i < n; i += RUNS_PER_REQUEST) {
-        size_t count = n - i < RUNS_PER_REQUEST ? n - i : RUNS_PER_REQUEST;
-        msc_log(m->o->log, MSC_LOG_INFO, "placement: %s %zu of %zu", kind, i, n);
-        MSC_TRY(measure_some(m, &runs[i], count, kind));
-    }
-    return MSC_OK;
-}
-
 // ---- Joining groups ---------------------------------------------------------------------------
 
 static double least_of(const double us[], size_t n) {
@@ -238,7 +125,8 @@ static double least_of_sum(const double a[], const double b[], size_t n) {
 
 // Joins the neighbours that lose least by having one backend, until `most` groups are left; of
 // equal losses, the shortest. us [n_groups, n_backends] has the latency of each group alone.
-static void join_alike(int32_t into[], double us[], const struct measure *m, size_t most) {
+static void join_alike(int32_t into[], double us[], const struct msc_place_measure *m,
+                       size_t most) {
     size_t k = m->n_backends;
     for (size_t left = m->n_groups; left > most; left--) {
         size_t best = 0;
@@ -263,83 +151,39 @@ static void join_alike(int32_t into[], double us[], const struct measure *m, siz
     }
 }
 
-static enum msc_status join_groups(struct measure *m) {
-    size_t most = (size_t)m->o->most_groups, n = m->n_groups;
+static enum msc_status join_groups(struct msc_place_measure *m) {
+    struct msc_place_tiling singly = {.n = m->n_groups};
+    struct msc_place_table *p = NULL;
+    size_t most = (size_t)m->o->most_groups, n = m->n_groups, k = m->n_backends;
     if (n <= most) {
         return MSC_OK;
     }
-    double *us = msc_arena_array(&m->arena, n * m->n_backends, sizeof *us);
+    double *us = msc_arena_array(&m->arena, n * k, sizeof *us);
     int32_t *into = msc_arena_array(&m->arena, n, sizeof *into);
-    struct run *runs = msc_arena_array(&m->arena, n, sizeof *runs);
-    MSC_TRY(MSC_ALLOCATED(us && into && runs));
-    for (size_t i = 0; i < n; i++) {
-        runs[i] = (struct run){.first = i, .last = i, .us = &us[i * m->n_backends]};
-        into[i] = (int32_t)i;
+    MSC_TRY(MSC_ALLOCATED(us && into));
+    for (size_t i = 0; i <= n; i++) {
+        singly.firsts[i] = i;
     }
-    MSC_TRY(measure_runs(m, runs, n, "part"));
+    msc_log(m->o->log, MSC_LOG_INFO, "placement: %zu groups", n);
+    MSC_TRY(msc_place__see(m, &singly));
+    MSC_TRY(msc_place_table_create(&p, n, k));
+    msc_place__conclude(p, m);
+    for (size_t i = 0; i < n; i++) {
+        into[i] = (int32_t)i;
+        memcpy(&us[i * k], msc_place_table_us(p, i, i, 0), k * sizeof us[0]);
+    }
+    msc_place_table_close(p);
     join_alike(into, us, m, most);
     msc_graph_chain_join(m->groups, m->g, into);
     m->n_groups = most;
-    return write_singles(m, "group");
-}
-
-// ---- Prices of cuts ---------------------------------------------------------------------------
-
-// Measures the two groups around a cut alone and as chains of two backends. prices [n_backends,
-// n_backends, CUTS_MEASURED]: NaN if unknown.
-static enum msc_status measure_cut(double prices[], struct measure *m, size_t left, size_t index) {
-    size_t k = m->n_backends, n_chains = 2 * k + k * k;
-    struct msc_runtime_chain *chains = msc_alloc_zero(n_chains, sizeof *chains);
-    struct msc_runtime_piece *pieces = msc_alloc_zero(2 * n_chains, sizeof *pieces);
-    double *us = msc_alloc_zero(n_chains, sizeof *us);
-    enum msc_status status = MSC_ALLOCATED(chains && pieces && us);
-    for (size_t i = 0; i < n_chains && status == MSC_OK; i++) {
-        bool is_pair = i >= 2 * k;
-        size_t from = is_pair ? (i - 2 * k) / k : i % k, to = (i - 2 * k) % k;
-        struct msc_runtime_piece *p = &pieces[2 * i];
-        p[0] = m->singles[left + (!is_pair && i >= k)];
-        p[0].backend = m->backends[from];
-        p[1] = m->singles[left + 1];
-        p[1].backend = m->backends[is_pair ? to : 0];
-        chains[i] = (struct msc_runtime_chain){.pieces = p, .n_pieces = is_pair ? 2 : 1};
-    }
-    status = status == MSC_OK ? measure_chains(us, m, chains, n_chains) : status;
-    for (size_t i = 0; i < k * k && status == MSC_OK; i++) {
-        prices[i * CUTS_MEASURED + index] = us[2 * k + i] - us[i / k] - us[k + i % k];
-    }
-    msc_free(chains);
-    msc_free(pieces);
-    msc_free(us);
-    return status;
-}
-
-// The price from one backend to another is the median over some cuts, at least 0.
-static enum msc_status measure_cuts(struct msc_place_table *p, struct measure *m) {
-    size_t k = m->n_backends, n_cuts = m->n_groups - 1;
-    size_t n = n_cuts < CUTS_MEASURED ? n_cuts : CUTS_MEASURED;
-    double *prices = msc_arena_array(&m->arena, k * k * CUTS_MEASURED, sizeof *prices);
-    MSC_TRY(MSC_ALLOCATED(prices));
-    for (size_t i = 0; i < n; i++) {
-        msc_log(m->o->log, MSC_LOG_INFO, "placement: cut %zu of %zu", i, n);
-        MSC_TRY(measure_cut(prices, m, (2 * i + 1) * n_cuts / (2 * n), i));
-    }
-    for (size_t i = 0; i < k * k; i++) {
-        double known[CUTS_MEASURED];
-        size_t n_known = 0;
-        for (size_t c = 0; c < n; c++) {
-            if (!isnan(prices[i * CUTS_MEASURED + c])) {
-                known[n_known++] = prices[i * CUTS_MEASURED + c];
-            }
-        }
-        double price = n_known > 0 ? msc_quartiles_of(known, n_known).median : 0.0;
-        p->cut_us[i] = i / k == i % k || price < 0.0 ? 0.0 : price;
-    }
-    return MSC_OK;
+    MSC_TRY(msc_place__begin(m, "group"));
+    return msc_place__see_whole(m);
 }
 
 // ---- The table --------------------------------------------------------------------------------
 
-static enum msc_status describe_groups(struct msc_place_table *p, const struct measure *m) {
+static enum msc_status describe_groups(struct msc_place_table *p,
+                                       const struct msc_place_measure *m) {
     for (int32_t i = 0; i < msc_graph_n_joints(m->g); i++) {
         const struct msc_joint *j = msc_graph_joint(m->g, i);
         if (m->groups[i] < 0) {
@@ -354,7 +198,7 @@ static enum msc_status describe_groups(struct msc_place_table *p, const struct m
     return MSC_OK;
 }
 
-static enum msc_status describe(struct msc_place_table *p, const struct measure *m) {
+static enum msc_status describe(struct msc_place_table *p, const struct msc_place_measure *m) {
     char text[MSC_HASH_TEXT_BYTES], *model;
     struct msc_hash hash;
     MSC_TRY(msc_file_hash(&hash, m->o->model));
@@ -374,22 +218,49 @@ static enum msc_status describe(struct msc_place_table *p, const struct measure 
     return describe_groups(p, m);
 }
 
-static enum msc_status fill_table(struct msc_place_table *p, struct measure *m) {
-    size_t n = 0;
-    struct run *runs =
-        msc_arena_array(&m->arena, m->n_groups * (m->n_groups + 1) / 2, sizeof *runs);
-    MSC_TRY(MSC_ALLOCATED(runs));
-    for (size_t first = 0; first < m->n_groups; first++) {
-        for (size_t last = first; last < m->n_groups; last++) {
-            runs[n++] = (struct run){first, last, msc_place_table_us(p, first, last, 0)};
-        }
+// The point of least predicted latency with more than one piece.
+static enum msc_status best_mix(struct msc_place_table *p, uint32_t choices[]) {
+    double wholes[MSC_PLACE_MOST_BACKENDS], us;
+    double *of_table = msc_place_table_us(p, 0, p->n_groups - 1, 0);
+    memcpy(wholes, of_table, p->n_backends * sizeof wholes[0]);
+    for (size_t b = 0; b < p->n_backends; b++) {
+        of_table[b] = NAN;
     }
-    MSC_TRY(measure_runs(m, runs, n, "run"));
-    MSC_TRY(measure_cuts(p, m));
+    enum msc_status status = msc_place_table_best(&us, p, choices);
+    memcpy(of_table, wholes, p->n_backends * sizeof wholes[0]);
+    return status;
+}
+
+// The best of many measured sums is too low, as it is chosen for being low. So the best mix is
+// measured as it is, until the best mix is one that was just measured.
+static enum msc_status measure_mixes(struct msc_place_table *p, struct msc_place_measure *m) {
+    uint32_t mix[MSC_PLACE_MOST_GROUPS], last[MSC_PLACE_MOST_GROUPS];
+    for (size_t i = 0; i < MOST_MIXES; i++) {
+        enum msc_status status = best_mix(p, mix);
+        if (status == MSC_E_NOT_FOUND ||
+            (status == MSC_OK && i > 0 && memcmp(mix, last, p->n_groups * sizeof mix[0]) == 0)) {
+            return MSC_OK;
+        }
+        MSC_TRY(status);
+        msc_log(m->o->log, MSC_LOG_INFO, "placement: mix %zu", i);
+        MSC_TRY(msc_place__see_point(p, m, mix));
+        memcpy(last, mix, sizeof mix);
+    }
+    return MSC_OK;
+}
+
+static enum msc_status fill_table(struct msc_place_table *p, struct msc_place_measure *m) {
+    struct msc_place_tiling tiling;
+    for (size_t i = 1; msc_place__next(&tiling, m); i++) {
+        msc_log(m->o->log, MSC_LOG_INFO, "placement: division %zu, %zu pieces", i, tiling.n);
+        MSC_TRY(msc_place__see(m, &tiling));
+    }
+    msc_place__conclude(p, m);
+    MSC_TRY(measure_mixes(p, m));
     return describe(p, m);
 }
 
-static enum msc_status find_groups(struct measure *m) {
+static enum msc_status find_groups(struct msc_place_measure *m) {
     int32_t n_groups = 0;
     m->groups =
         msc_arena_array(&m->arena, (size_t)msc_graph_n_joints(m->g) + 1, sizeof m->groups[0]);
@@ -400,12 +271,13 @@ static enum msc_status find_groups(struct measure *m) {
                         : MSC_FAIL(MSC_E_INVALID, "%s: the network computes nothing", m->o->model);
 }
 
-static enum msc_status measure_all(struct msc_place_table **out, struct measure *m) {
+static enum msc_status measure_all(struct msc_place_table **out, struct msc_place_measure *m) {
     MSC_TRY(msc_scratch_make(&m->scratch, &m->arena));
     MSC_TRY(msc_place__start(&m->runtime, m->o, m->o->backends, m->o->n_backends));
     MSC_TRY(choose_backends(m));
     MSC_TRY(find_groups(m));
-    MSC_TRY(write_singles(m, "part"));
+    MSC_TRY(msc_place__begin(m, "part"));
+    MSC_TRY(msc_place__see_whole(m));
     MSC_TRY(join_groups(m));
     MSC_TRY(msc_place_table_create(out, m->n_groups, m->n_backends));
     enum msc_status status = fill_table(*out, m);
@@ -418,7 +290,7 @@ static enum msc_status measure_all(struct msc_place_table **out, struct measure 
 
 enum msc_status msc_place_measure(struct msc_place_table **out, const struct msc_graph *g,
                                   const struct msc_place_options *o) {
-    struct measure m = {.g = g, .o = o};
+    struct msc_place_measure m = {.g = g, .o = o};
     enum msc_status status = measure_all(out, &m);
     msc_runtime_stop(m.runtime);
     msc_scratch_remove(&m.scratch);

@@ -9,7 +9,7 @@
 #include "graph/passes/bind.h"
 #include "graph/passes/extract.h"
 #include "graph/target.h"
-#include "model/file_hash.h"
+#include "base/file_hash.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -258,6 +258,9 @@ static enum msc_status check_names(const struct msc_pieces *all, const struct ms
     return MSC_OK;
 }
 
+// Backends recognise joints of bytes only if their weights are bytes.
+static const struct msc_onnx_export_options as_stored = {.keeps_codes = true};
+
 static enum msc_status write_piece(struct msc_pieces *all, struct msc_piece *p,
                                    const struct msc_graph *g, const struct msc_split_options *o) {
     struct msc_arena *arena = &all->arena;
@@ -268,7 +271,7 @@ static enum msc_status write_piece(struct msc_pieces *all, struct msc_piece *p,
     MSC_TRY(describe_values(p, g, arena));
     MSC_TRY(check_names(all, p, o));
     MSC_TRY(describe_joints(p, g, arena));
-    MSC_TRY(msc_onnx_save(g, path, NULL));
+    MSC_TRY(msc_onnx_save(g, path, &as_stored));
     MSC_TRY(msc_file_hash(&hash, path));
     p->hash = msc_arena_strdup(arena, msc_hash_format(text, hash));
     return MSC_ALLOCATED(p->hash);

@@ -3,7 +3,7 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/str.h"
-#include "model/file_hash.h"
+#include "base/file_hash.h"
 
 #include <string.h>
 

@@ -3,6 +3,9 @@
 #include "base/alloc.h"
 #include "tools/runtime_internal.h"
 
+#include <math.h>
+#include <stdio.h>
+
 static enum msc_status add_names(cJSON *object, const char *key, const char *const names[],
                                  size_t n) {
     cJSON *list = cJSON_CreateArray();
@@ -36,6 +39,9 @@ static enum msc_status fill_request(cJSON *request, const struct msc_runtime_cha
         cJSON *chain = cJSON_CreateObject();
         MSC_TRY(msc_json_push(chains, chain));
         MSC_TRY(add_pieces(chain, "pieces", job->chains[i].pieces, job->chains[i].n_pieces));
+        MSC_TRY(job->chains[i].parts
+                    ? msc_json_add_number(chain, "parts", job->chains[i].most_error)
+                    : MSC_OK);
     }
     MSC_TRY(add_pieces(request, "values", job->values, job->n_values));
     MSC_TRY(add_names(request, "others", job->others, job->n_others));
@@ -47,18 +53,67 @@ static enum msc_status fill_request(cJSON *request, const struct msc_runtime_cha
                : msc_runtime__add_numbers(request, "lengths", job->bindings, job->n_bindings);
 }
 
+static enum msc_status read_part(struct msc_runtime_part *part, const cJSON *item,
+                                 const char *where, size_t n_rounds, struct msc_arena *arena) {
+    const char *missing = msc_json_text_of(item, "missing");
+    const cJSON *us, *value;
+    size_t i = 0;
+    part->error = msc_json_number_of(item, "error");
+    part->error = part->error >= 0.0 ? part->error : 0.0;
+    part->bytes = msc_json_number_of(item, "bytes");
+    part->bytes = part->bytes >= 0.0 ? part->bytes : 0.0;
+    part->missing = missing ? msc_arena_strdup(arena, missing) : NULL;
+    if (missing) {
+        return MSC_ALLOCATED(part->missing);
+    }
+    MSC_TRY(msc_json_get_array(&us, item, "us", where));
+    if ((size_t)cJSON_GetArraySize(us) != n_rounds) {
+        return MSC_FAIL(MSC_E_FORMAT, "%s: a part has %d rounds, expected %zu", where,
+                        cJSON_GetArraySize(us), n_rounds);
+    }
+    cJSON_ArrayForEach(value, us) {
+        if (!cJSON_IsNumber(value) || !(value->valuedouble >= 0.0) ||
+            !isfinite(value->valuedouble)) {
+            return MSC_FAIL(MSC_E_FORMAT, "%s: round %zu of a part is not a duration", where, i);
+        }
+        part->us[i++] = value->valuedouble;
+    }
+    return MSC_OK;
+}
+
+static enum msc_status read_parts(struct msc_runtime_chain *chain, size_t i, const cJSON *item,
+                                  size_t n_rounds, struct msc_arena *arena) {
+    const cJSON *list, *part;
+    char where[64];
+    size_t k = 0;
+    snprintf(where, sizeof where, "answer: chain %zu", i);
+    MSC_TRY(msc_json_get_array(&list, item, "parts", where));
+    if ((size_t)cJSON_GetArraySize(list) != chain->n_pieces) {
+        return MSC_FAIL(MSC_E_FORMAT, "%s has %d parts, expected %zu", where,
+                        cJSON_GetArraySize(list), chain->n_pieces);
+    }
+    cJSON_ArrayForEach(part, list) {
+        MSC_TRY(read_part(&chain->parts[k++], part, where, n_rounds, arena));
+    }
+    return MSC_OK;
+}
+
 static enum msc_status read_chain(struct msc_runtime_chain *chain, struct msc_latency *l, size_t i,
                                   const cJSON *item, struct msc_arena *arena) {
     const char *missing = msc_json_text_of(item, "missing");
     chain->missing = NULL;
     if (missing) {
         chain->missing = msc_arena_strdup(arena, missing);
+        for (size_t k = 0; chain->parts && k < chain->n_pieces; k++) {
+            chain->parts[k].missing = chain->missing;
+        }
         return MSC_ALLOCATED(chain->missing);
     }
     chain->error = msc_json_number_of(item, "error");
     if (!(chain->error >= 0.0)) {
         return MSC_FAIL(MSC_E_FORMAT, "answer: chain %zu has no error", i);
     }
+    MSC_TRY(chain->parts ? read_parts(chain, i, item, l->n_rounds, arena) : MSC_OK);
     return msc_runtime__read_rounds(l, i, item);
 }
 

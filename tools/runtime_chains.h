@@ -21,9 +21,23 @@ struct msc_runtime_piece {
     int copy;      // pieces of one request with equal model, backend and copy share their weights
 };
 
+// A piece of a chain that is divided: it is timed in its place, from the end of the piece before it
+// to its own end.
+struct msc_runtime_part {
+    const char *missing; // in the arena: why it was left out of the chain; NULL: measured
+    double error;        // of its outputs, as that of a chain; 0 if the backend refuses it
+    double bytes;        // of its outputs
+    double *us;          // [n_rounds] given by the caller; the median of the runs in a round
+};
+
 struct msc_runtime_chain {
     const struct msc_runtime_piece *pieces;
     size_t n_pieces;
+    // [n_pieces] given by the caller, for a divided chain; NULL: only the whole chain is timed. A
+    // piece that its backend refuses, or whose error is above most_error, is left out, as the values
+    // after it are known.
+    struct msc_runtime_part *parts;
+    double most_error;
     // Results. `missing`, in the arena: why a backend cannot run it; NULL: measured. `error`: the
     // largest error of the last piece's outputs, relative to the values' root mean square.
     const char *missing;

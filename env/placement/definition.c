@@ -206,6 +206,7 @@ static enum msc_status measure(double *us, const char **why, struct msc_env *env
         return MSC_OK;
     }
     if (!state->bench) {
+        MSC_TRY(msc_place_table_check(state->table, state->model, state->file));
         MSC_TRY(msc_place_bench_open(&state->bench, state->table, state->model,
                                      msc_env_host(env)->cancel));
     }

@@ -2,6 +2,7 @@
 #include "env/placement/place_table.h"
 
 #include "base/file.h"
+#include "base/file_hash.h"
 #include "base/json.h"
 #include "base/str.h"
 
@@ -61,9 +62,27 @@ static enum msc_status add_runs(cJSON *json, const struct msc_place_table *p) {
     return MSC_OK;
 }
 
+static enum msc_status add_cuts(cJSON *json, const struct msc_place_table *p) {
+    cJSON *list = cJSON_CreateArray();
+    MSC_TRY(msc_json_add(json, "cuts", list));
+    for (size_t group = 1; group < p->n_groups; group++) {
+        cJSON *object = cJSON_CreateObject(), *us = cJSON_CreateArray();
+        MSC_TRY(msc_json_push(list, object));
+        MSC_TRY(msc_json_add_number(object, "group", (double)group));
+        MSC_TRY(msc_json_add_number(object, "bytes", p->cut_bytes[group]));
+        MSC_TRY(msc_json_add(object, "us", us));
+        for (size_t from = 0; from < p->n_backends; from++) {
+            cJSON *row = cJSON_CreateArray();
+            MSC_TRY(msc_json_push(us, row));
+            MSC_TRY(add_numbers(row, msc_place_table_cut(p, group, from, 0), p->n_backends));
+        }
+    }
+    return MSC_OK;
+}
+
 static enum msc_status fill_table(cJSON *json, const struct msc_place_table *p) {
     MSC_TRY(msc_json_add_text(json, "schema", MSC_PLACE_SCHEMA));
-    MSC_TRY(msc_json_add_number(json, "version", 1));
+    MSC_TRY(msc_json_add_number(json, "version", 2));
     MSC_TRY(msc_json_add_text(json, "model", p->model));
     MSC_TRY(msc_json_add_text(json, "hash", p->model_hash));
     MSC_TRY(msc_json_add_text(json, "processor", p->processor));
@@ -73,14 +92,7 @@ static enum msc_status fill_table(cJSON *json, const struct msc_place_table *p) 
     MSC_TRY(add_backends(json, p));
     MSC_TRY(add_groups(json, p));
     MSC_TRY(add_runs(json, p));
-    cJSON *cuts = cJSON_CreateArray();
-    MSC_TRY(msc_json_add(json, "cuts", cuts));
-    for (size_t i = 0; i < p->n_backends; i++) {
-        cJSON *row = cJSON_CreateArray();
-        MSC_TRY(msc_json_push(cuts, row));
-        MSC_TRY(add_numbers(row, &p->cut_us[i * p->n_backends], p->n_backends));
-    }
-    return MSC_OK;
+    return add_cuts(json, p);
 }
 
 enum msc_status msc_place_table_save(const struct msc_place_table *p, const char *path) {
@@ -99,9 +111,10 @@ enum msc_status msc_place_table_save(const struct msc_place_table *p, const char
 
 struct msc_hash msc_place_table_hash(const struct msc_place_table *p) {
     const size_t n_us = p->n_groups * p->n_groups * p->n_backends;
+    const size_t n_cuts = p->n_groups * p->n_backends * p->n_backends;
     struct msc_hash parts[4] = {
         msc_hash_bytes(p->us, n_us * sizeof p->us[0]),
-        msc_hash_bytes(p->cut_us, p->n_backends * p->n_backends * sizeof p->cut_us[0]),
+        msc_hash_bytes(p->cut_us, n_cuts * sizeof p->cut_us[0]),
         msc_hash_bytes(p->model_hash, strlen(p->model_hash)),
         msc_hash_bytes(&p->n_groups, sizeof p->n_groups),
     };
@@ -158,9 +171,9 @@ static enum msc_status read_groups(struct msc_place_table *p, const cJSON *list,
     return MSC_OK;
 }
 
-// Reads [n] numbers, of which only latencies may be null.
-static enum msc_status read_numbers(double out[], size_t n, const cJSON *list, bool may_be_null,
-                                    const char *where) {
+// Reads the latencies of a run [n]; null is NaN.
+static enum msc_status read_latencies(double out[], size_t n, const cJSON *list,
+                                      const char *where) {
     const cJSON *item;
     size_t i = 0;
     if (!cJSON_IsArray(list) || (size_t)cJSON_GetArraySize(list) != n) {
@@ -168,7 +181,7 @@ static enum msc_status read_numbers(double out[], size_t n, const cJSON *list, b
                         n);
     }
     cJSON_ArrayForEach(item, list) {
-        bool is_null = may_be_null && cJSON_IsNull(item);
+        bool is_null = cJSON_IsNull(item);
         if (!is_null &&
             !(cJSON_IsNumber(item) && isfinite(item->valuedouble) && item->valuedouble >= 0.0)) {
             return MSC_FAIL(MSC_E_FORMAT, "%s: number %zu is not a duration in microseconds", where,
@@ -194,24 +207,54 @@ static enum msc_status read_runs(struct msc_place_table *p, const cJSON *list, c
                             "%lld",
                             where, (long long)first, (long long)last, (long long)most);
         }
-        MSC_TRY(read_numbers(msc_place_table_us(p, (size_t)first, (size_t)last, 0), p->n_backends,
-                             msc_json_get(item, "us"), true, where));
+        MSC_TRY(read_latencies(msc_place_table_us(p, (size_t)first, (size_t)last, 0), p->n_backends,
+                               msc_json_get(item, "us"), where));
     }
     return MSC_OK;
+}
+
+// Reads the prices of a cut [n_backends, n_backends].
+static enum msc_status read_prices(double out[], size_t n, const cJSON *list, const char *where) {
+    const cJSON *row, *item;
+    size_t i = 0;
+    bool fits = cJSON_IsArray(list) && (size_t)cJSON_GetArraySize(list) == n;
+    cJSON_ArrayForEach(row, list) {
+        fits = fits && cJSON_IsArray(row) && (size_t)cJSON_GetArraySize(row) == n;
+        cJSON_ArrayForEach(item, row) {
+            fits = fits && cJSON_IsNumber(item) && isfinite(item->valuedouble);
+            if (fits) {
+                out[i++] = item->valuedouble;
+            }
+        }
+    }
+    return fits ? MSC_OK
+                : MSC_FAIL(MSC_E_FORMAT,
+                           "%s: expected %zu rows of %zu numbers, one per backend before the cut "
+                           "and one per backend after it",
+                           where, n, n);
 }
 
 static enum msc_status read_cuts(struct msc_place_table *p, const cJSON *list, const char *path) {
     char where[320];
     const cJSON *item;
-    size_t i = 0;
-    if ((size_t)cJSON_GetArraySize(list) != p->n_backends) {
-        return MSC_FAIL(MSC_E_FORMAT, "%s: cuts has %d rows, expected %zu, one per backend", path,
-                        cJSON_GetArraySize(list), p->n_backends);
+    size_t group = 1;
+    if ((size_t)cJSON_GetArraySize(list) != p->n_groups - 1) {
+        return MSC_FAIL(MSC_E_FORMAT,
+                        "%s: %d cuts, expected %zu, one before each group but the first", path,
+                        cJSON_GetArraySize(list), p->n_groups - 1);
     }
     cJSON_ArrayForEach(item, list) {
-        snprintf(where, sizeof where, "%.250s: cuts[%zu]", path, i);
-        MSC_TRY(read_numbers(&p->cut_us[i * p->n_backends], p->n_backends, item, false, where));
-        i++;
+        int64_t named;
+        snprintf(where, sizeof where, "%.250s: cuts[%zu]", path, group - 1);
+        MSC_TRY(msc_json_get_i64(&named, item, "group", where));
+        if (named != (int64_t)group) {
+            return MSC_FAIL(MSC_E_FORMAT, "%s: group %lld, expected %zu", where, (long long)named,
+                            group);
+        }
+        MSC_TRY(msc_json_get_double(&p->cut_bytes[group], item, "bytes", where));
+        MSC_TRY(read_prices(msc_place_table_cut(p, group, 0, 0), p->n_backends,
+                            msc_json_get(item, "us"), where));
+        group++;
     }
     return MSC_OK;
 }
@@ -230,9 +273,9 @@ static enum msc_status read_table(struct msc_place_table **out, const cJSON *jso
     const cJSON *backends, *groups, *runs, *cuts;
     const char *schema = msc_json_text_of(json, "schema");
     if (!schema || strcmp(schema, MSC_PLACE_SCHEMA) != 0 ||
-        msc_json_number_of(json, "version") != 1.0) {
+        msc_json_number_of(json, "version") != 2.0) {
         return MSC_FAIL(MSC_E_FORMAT,
-                        "%s: is not a table of placement, version 1; mscgym place writes one",
+                        "%s: is not a table of placement, version 2; mscgym place writes one",
                         path);
     }
     MSC_TRY(msc_json_get_array(&backends, json, "backends", path));
@@ -269,4 +312,17 @@ enum msc_status msc_place_table_load(struct msc_place_table **out, const char *p
     }
     *out = p;
     return MSC_OK;
+}
+
+enum msc_status msc_place_table_check(const struct msc_place_table *p, const char *model,
+                                      const char *path) {
+    char text[MSC_HASH_TEXT_BYTES];
+    struct msc_hash hash;
+    MSC_TRY(msc_file_hash(&hash, model));
+    return strcmp(msc_hash_format(text, hash), p->model_hash) == 0
+               ? MSC_OK
+               : MSC_FAIL(MSC_E_INVALID,
+                          "%s: this table was measured on another network than %s (their hashes "
+                          "differ); measure again, without the table",
+                          path, model);
 }

@@ -20,8 +20,9 @@ enum msc_status msc_place_table_create(struct msc_place_table **out, size_t n_gr
     p->groups = msc_arena_array(&p->arena, n_groups, sizeof p->groups[0]);
     p->backends = msc_arena_array(&p->arena, n_backends, sizeof p->backends[0]);
     p->us = msc_arena_array(&p->arena, n_us, sizeof p->us[0]);
-    p->cut_us = msc_arena_array(&p->arena, n_backends * n_backends, sizeof p->cut_us[0]);
-    if (!p->groups || !p->backends || !p->us || !p->cut_us) {
+    p->cut_us = msc_arena_array(&p->arena, n_groups * n_backends * n_backends, sizeof p->cut_us[0]);
+    p->cut_bytes = msc_arena_array(&p->arena, n_groups, sizeof p->cut_bytes[0]);
+    if (!p->groups || !p->backends || !p->us || !p->cut_us || !p->cut_bytes) {
         msc_place_table_close(p);
         return MSC_FAIL(MSC_E_NOMEM, "out of memory");
     }
@@ -30,9 +31,8 @@ enum msc_status msc_place_table_create(struct msc_place_table **out, size_t n_gr
     for (size_t i = 0; i < n_us; i++) {
         p->us[i] = NAN;
     }
-    for (size_t i = 0; i < n_backends * n_backends; i++) {
-        p->cut_us[i] = 0.0;
-    }
+    memset(p->cut_us, 0, n_groups * n_backends * n_backends * sizeof p->cut_us[0]);
+    memset(p->cut_bytes, 0, n_groups * sizeof p->cut_bytes[0]);
     *out = p;
     return MSC_OK;
 }
@@ -54,7 +54,7 @@ double msc_place_table_predict(const struct msc_place_table *p, const uint32_t c
             last++;
         }
         if (first > 0) {
-            sum += p->cut_us[choices[first - 1] * p->n_backends + choices[first]];
+            sum += *msc_place_table_cut(p, first, choices[first - 1], choices[first]);
         }
         sum += *msc_place_table_us(p, first, last, choices[first]);
     }
@@ -87,7 +87,7 @@ static double arrive(uint8_t *before, const struct ends *e, const struct msc_pla
         return 0.0;
     }
     for (size_t b = 0; b < p->n_backends; b++) {
-        double us = e->us[first - 1][b] + p->cut_us[b * p->n_backends + backend];
+        double us = e->us[first - 1][b] + *msc_place_table_cut(p, first, b, backend);
         if (b != backend && us < least) {
             least = us;
             *before = (uint8_t)b;

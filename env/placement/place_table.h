@@ -1,7 +1,8 @@
 // A measured table of placement (docs/placement.md): a network as a chain of groups of joints, and
 // the latency of every run of neighbouring groups on every backend. A point gives each group a
 // backend. Groups that are neighbours and have the same backend are one piece, so the latency of a
-// point is the sum of its pieces' latencies and of the prices of the cuts between them.
+// point is the sum of its pieces' latencies and of the prices of the cuts between them. A price is
+// what longer a piece takes after another backend than after its own, so it may be negative.
 //
 //     MSC_TRY(msc_place_table_load(&p, "placement.json"));
 //     MSC_TRY(msc_place_table_best(&us, p, choices));               // [p->n_groups]
@@ -47,7 +48,10 @@ struct msc_place_table {
     // [n_groups, n_groups, n_backends] microseconds of groups first ... last in one piece; NaN: the
     // backend cannot run it, or last < first.
     double *us;
-    double *cut_us; // [n_backends, n_backends] price of a cut, from one backend to another
+    // [n_groups, n_backends, n_backends] price of the cut before a group, from one backend to another;
+    // 0 for the first group and for equal backends.
+    double *cut_us;
+    double *cut_bytes; // [n_groups] that pass the cut before a group; 0: unknown
 };
 
 // Makes an empty table: all latencies are NaN, all prices 0, names NULL. *out is owned by the
@@ -60,6 +64,10 @@ static inline double *msc_place_table_us(const struct msc_place_table *p, size_t
                                          size_t backend) {
     return &p->us[(first * p->n_groups + last) * p->n_backends + backend];
 }
+static inline double *msc_place_table_cut(const struct msc_place_table *p, size_t group,
+                                          size_t from, size_t to) {
+    return &p->cut_us[(group * p->n_backends + from) * p->n_backends + to];
+}
 
 // The predicted latency of a point, in microseconds; NaN if a piece has no latency.
 double msc_place_table_predict(const struct msc_place_table *p, const uint32_t choices[]);
@@ -69,6 +77,10 @@ size_t msc_place_table_n_pieces(const struct msc_place_table *p, const uint32_t 
 // taken. MSC_E_NOT_FOUND: every point has a piece without a latency.
 enum msc_status msc_place_table_best(double *us, const struct msc_place_table *p,
                                      uint32_t choices[]);
+
+// MSC_E_INVALID: the table is of another network than this file's. `path` is the table's.
+enum msc_status msc_place_table_check(const struct msc_place_table *p, const char *model,
+                                      const char *path);
 
 // MSC_E_FORMAT names the place of a mistake in the file.
 enum msc_status msc_place_table_load(struct msc_place_table **out, const char *path);

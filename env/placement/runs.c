@@ -59,6 +59,9 @@ static enum msc_status extract_run(struct msc_graph **out, const struct msc_plac
     return status;
 }
 
+// Backends recognise joints of bytes only if their weights are bytes.
+static const struct msc_onnx_export_options as_stored = {.keeps_codes = true};
+
 enum msc_status msc_place_write_run(struct msc_runtime_piece *out,
                                     const struct msc_place_runs *runs, size_t first, size_t last,
                                     const char *kind, struct msc_arena *arena) {
@@ -68,7 +71,7 @@ enum msc_status msc_place_write_run(struct msc_runtime_piece *out,
     MSC_TRY(MSC_ALLOCATED(out->model));
     MSC_TRY(extract_run(&part, runs, first, last));
     enum msc_status status = name_outputs(out, part, arena);
-    status = status == MSC_OK ? msc_onnx_save(part, out->model, NULL) : status;
+    status = status == MSC_OK ? msc_onnx_save(part, out->model, &as_stored) : status;
     msc_graph_destroy(part);
     return status;
 }

@@ -121,14 +121,15 @@ static enum msc_status list_pieces(struct msc_runtime_piece pieces[], size_t *n,
     return MSC_OK;
 }
 
-// The least latency, relative to that of the reference.
-static double sum_up(const struct msc_place_bench *b, const struct msc_latency *l) {
-    double us = msc_latency_least(l, 0);
+// The median latency, relative to that of the reference in the same round.
+static enum msc_status sum_up(double *us, const struct msc_place_bench *b,
+                              const struct msc_latency *l) {
+    struct msc_quartiles q;
     size_t last = b->table->n_groups - 1;
-    return b->reference == b->table->n_backends
-               ? us
-               : us / msc_latency_least(l, 1) *
-                     *msc_place_table_us(b->table, 0, last, b->reference);
+    bool has_reference = b->reference < b->table->n_backends;
+    MSC_TRY(has_reference ? msc_latency_ratios(&q, l, 0, 1) : msc_latency_quartiles(&q, l, 0));
+    *us = q.median * (has_reference ? *msc_place_table_us(b->table, 0, last, b->reference) : 1.0);
+    return MSC_OK;
 }
 
 enum msc_status msc_place_bench_run(double *us, const char **why, struct msc_place_bench *b,
@@ -156,7 +157,7 @@ enum msc_status msc_place_bench_run(double *us, const char **why, struct msc_pla
     job.arena = &b->arena;
     MSC_TRY(msc_runtime_chains(&l, b->runtime, &job));
     *why = chains[0].missing ? chains[0].missing : chains[1].missing;
-    *us = *why ? NAN : sum_up(b, &l);
+    enum msc_status status = *why ? MSC_OK : sum_up(us, b, &l);
     msc_latency_finish(&l);
-    return MSC_OK;
+    return status;
 }

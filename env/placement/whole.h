@@ -16,9 +16,9 @@ struct msc_place_bench;
 // the caller. MSC_E_INVALID: the table is of another network.
 enum msc_status msc_place_bench_open(struct msc_place_bench **out, const struct msc_place_table *p,
                                      const char *model, const struct msc_cancel *cancel);
-// The latency of a point, in microseconds: the least over the table's rounds, relative to that of
-// the whole network on one backend, times that network's latency in the table. NaN: a backend
-// refuses a piece, which `*why` (borrowed until the bench is closed) explains.
+// The latency of a point, in microseconds: the median over the table's rounds, relative to that of
+// the whole network on one backend in the same round, times that network's latency in the table.
+// NaN: a backend refuses a piece, which `*why` (borrowed until the bench is closed) explains.
 enum msc_status msc_place_bench_run(double *us, const char **why, struct msc_place_bench *bench,
                                     const uint32_t choices[]);
 void msc_place_bench_close(struct msc_place_bench *bench); // accepts NULL

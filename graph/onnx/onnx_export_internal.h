@@ -235,6 +235,9 @@ enum msc_status msc_onnx__add_parameters(const char *out[2], struct msc_onnx_exp
 enum msc_status msc_onnx__quantize_weight(const char *result, struct msc_onnx_export *e,
                                           int32_t weight, const struct msc_array *elements,
                                           const struct msc_quant *q);
+// Writes a weight that has codes (data/array_codes.h) as these codes, as the value `result`.
+enum msc_status msc_onnx__write_codes(const char *result, struct msc_onnx_export *e, int32_t weight,
+                                      const struct msc_array *elements);
 // Writes those edited outputs of the model that were not written for a consumer.
 enum msc_status msc_onnx__edit_outputs(struct msc_onnx_export *e);
 // Writes the rounded bias `result`: integers with a DequantizeLinear.

@@ -156,7 +156,8 @@ static enum msc_status put_parts(const char **out, struct msc_onnx_export *e, co
 enum msc_status msc_onnx__put_packed(const char **out, struct msc_onnx_export *e, const char *base,
                                      const struct msc_onnx_integers *type, int32_t bits, int n_dims,
                                      const int64_t dims[], const int32_t values[], size_t n) {
-    bool is_counted = e->options->sites->scheme.target != NULL;
+    const struct msc_sites *sites = e->options->sites;
+    bool is_counted = sites != NULL && sites->scheme.target != NULL;
     int32_t packed = is_counted || n == 0 ? msc_packed_bits((int64_t)n, bits) : bits;
     if (packed < 8 && packed != 4) {
         return put_parts(out, e, base, type, packed, n_dims, dims, values, n);

@@ -9,6 +9,7 @@
 // the type and back.
 #include "graph/onnx/onnx_export_form.h"
 
+#include "data/array_codes.h"
 #include "graph/target.h"
 
 #include <string.h>
@@ -220,7 +221,8 @@ static enum msc_status restore_dims(const char **result, struct msc_onnx_export 
 // Converts 8-bit integers to unsigned ones for targets that require it.
 static enum msc_status make_unsigned(struct msc_quant *q, struct msc_array *integers,
                                      struct msc_onnx_export *e) {
-    const struct msc_target *target = e->options->sites->scheme.target;
+    const struct msc_sites *sites = e->options->sites;
+    const struct msc_target *target = sites == NULL ? NULL : sites->scheme.target;
     int32_t *values = msc_array_data(integers);
     if (target == NULL || !target->stores_unsigned || q->low >= 0 || q->bits != 8 ||
         q->group_size > 0) {
@@ -322,6 +324,28 @@ enum msc_status msc_onnx__quantize_weight(const char *result, struct msc_onnx_ex
     }
     return is_float ? store_floats(&result, e, elements, e->names[weight], q)
                     : store_integers(&result, e, weight, elements, q);
+}
+
+// Elements are exact multiples of their scales, so rounding them gives the codes that they come from.
+enum msc_status msc_onnx__write_codes(const char *result, struct msc_onnx_export *e, int32_t weight,
+                                      const struct msc_array *elements) {
+    const struct msc_array_codes *codes = msc_array_codes_of(elements);
+    int32_t n = (int32_t)msc_array_n_elements(codes->scales);
+    bool is_signed = codes->low < 0;
+    int32_t *zeros = msc_arena_array(&e->arena, (size_t)n + 1, sizeof zeros[0]);
+    MSC_TRY(MSC_ALLOCATED(zeros));
+    for (int32_t i = 0; i < n; i++) {
+        zeros[i] = codes->zero_points ? (int32_t)msc_array_get_i64(codes->zero_points, i) : 0;
+        is_signed = is_signed || zeros[i] < 0;
+    }
+    const struct msc_quant q = {.bits = 8,
+                                .low = is_signed ? -128 : 0,
+                                .high = is_signed ? 127 : 255,
+                                .axis = n > 1 ? codes->axis : -1,
+                                .n = n,
+                                .scales = msc_array_data(codes->scales),
+                                .zero_points = zeros};
+    return store_integers(&result, e, weight, elements, &q);
 }
 
 enum msc_status msc_onnx__round_bias(const char *result, struct msc_onnx_export *e, int32_t bias,

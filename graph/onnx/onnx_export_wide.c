@@ -9,6 +9,8 @@
 // While a joint is written, e->graph is the wide graph if the joint is written in float32, else the
 // graph in the model's own types. Both graphs have the same ids.
 #include "graph/onnx/onnx_export_internal.h"
+
+#include "data/array_codes.h"
 #include "graph/wide.h"
 
 struct msc_onnx_wide {
@@ -265,6 +267,10 @@ enum msc_status msc_onnx__value(const char **out, struct msc_onnx_export *e, int
     const struct msc_array *data = msc_onnx__stored(e, weight);
     if (data == NULL) {
         return MSC_FAIL(MSC_E_STATE, "weight '%s' has no elements", t->name);
+    }
+    if (e->options->keeps_codes && msc_array_codes_of(data) != NULL) {
+        e->is_written[weight] = true;
+        return msc_onnx__write_codes(*out, e, weight, data);
     }
     MSC_TRY(msc_onnx__put_initializer(e, *out, msc_onnx_type(msc_array_dtype(data)), t->n_dims,
                                       t->dims, msc_array_data(data), msc_array_n_bytes(data)));

@@ -29,8 +29,9 @@ static struct msc_place_table *draw(struct msc_rng *rng, size_t n_groups, size_t
             }
         }
     }
-    for (size_t i = 0; i < n_backends * n_backends; i++) {
-        p->cut_us[i] = 3.0 * msc_rng_double(rng);
+    for (size_t i = 0; i < n_groups * n_backends * n_backends; i++) {
+        p->cut_us[i] =
+            4.0 * msc_rng_double(rng) - 1.0; // a piece may be faster after another backend
     }
     return p;
 }
@@ -42,7 +43,7 @@ static double sum_by_hand(const struct msc_place_table *p, const uint32_t choice
     for (size_t i = 0; i < p->n_groups; i++) {
         if (i > 0 && choices[i] != choices[i - 1]) {
             first = i;
-            sum += p->cut_us[choices[i - 1] * p->n_backends + choices[i]];
+            sum += p->cut_us[(i * p->n_backends + choices[i - 1]) * p->n_backends + choices[i]];
         }
         if (i + 1 == p->n_groups || choices[i + 1] != choices[i]) {
             sum += p->us[(first * p->n_groups + i) * p->n_backends + choices[i]];
@@ -126,7 +127,11 @@ static void test_env_placement__files_keep_everything(void **state) {
     assert_ok(msc_place_table_save(p, path));
     assert_ok(msc_place_table_load(&again, path));
     assert_true(msc_hash_equal(msc_place_table_hash(p), msc_place_table_hash(again)));
+    assert_true(again->cut_bytes[1] == 4096 && again->cut_bytes[2] == 1024);
     *msc_place_table_us(again, 1, 1, 0) += 1e-9;
+    assert_false(msc_hash_equal(msc_place_table_hash(p), msc_place_table_hash(again)));
+    *msc_place_table_us(again, 1, 1, 0) = *msc_place_table_us(p, 1, 1, 0);
+    *msc_place_table_cut(again, 2, 1, 0) += 1e-9;
     assert_false(msc_hash_equal(msc_place_table_hash(p), msc_place_table_hash(again)));
     msc_place_table_close(p);
     msc_place_table_close(again);
@@ -159,7 +164,11 @@ static void test_env_placement__mistakes_are_named(void **state) {
     assert_mistake("\"last\": 1", "\"last\": 3", "runs[1]: groups 0 to 3");
     assert_mistake("[10, 40]", "[10]", "runs[0]: expected a list of 2 numbers");
     assert_mistake("[10, 40]", "[10, -1]", "runs[0]: number 1 is not a duration");
-    assert_mistake("[0, 2]", "[null, 2]", "cuts[0]: number 0 is not a duration");
+    assert_mistake("[0, 2], [1", "[null, 2], [1", "cuts[0]: expected 2 rows of 2 numbers");
+    assert_mistake("[0, 2], [3", "[0, 2, 1], [3", "cuts[1]: expected 2 rows of 2 numbers");
+    assert_mistake("\"group\": 2", "\"group\": 1", "cuts[1]: group 1, expected 2");
+    assert_mistake("\"cuts\": [", "\"cuts\": [], \"more\": [", "0 cuts, expected 2");
+    assert_mistake("\"version\": 2", "\"version\": 1", "is not a table of placement, version 2");
     assert_mistake("\"cpu\"", "\"onnxruntime\"", "backends[1]: 'onnxruntime' is named before");
     assert_mistake("\"threads\": 1", "\"threads\": 0", "t.json: threads is 0, expected");
     assert_mistake("\"rounds\": 20", "\"rounds\": 3e9", "t.json: rounds is 3000000000, expected");

@@ -194,6 +194,62 @@ def check_request(runtime, folder, model):
     check("absent.onnx" in missing["missing"] and "absent.onnx" in answers[1]["error"], answers)
 
 
+def check_divided(runtime, folder, model):
+    """Pieces are timed in their place, and those that cannot run are left out."""
+    pieces = os.path.join(folder, "chain")
+    with open(os.path.join(pieces, "manifest.json"), encoding="utf-8") as file:
+        rows = json.load(file)["pieces"]
+
+    def piece(i, backend, **more):
+        return {"model": os.path.join(pieces, rows[i]["model"]), "backend": backend,
+                "outputs": [value["name"] for value in rows[i]["outputs"]], **more}
+
+    absent = {"model": os.path.join(folder, "absent.onnx"), "backend": "cpu", "outputs": ["y"]}
+    strange = {**piece(0, "cpu"), "outputs": ["a"], "model": os.path.join(folder, "strange.onnx")}
+    graph = onnx.load(piece(0, "cpu")["model"])
+    for weight in graph.graph.initializer:
+        if len(weight.dims) == 4:
+            weight.CopyFrom(numpy_helper.from_array(-numpy_helper.to_array(weight), weight.name))
+    onnx.save(graph, strange["model"])
+    request = {"method": "chains", "rounds": 3, "values": [piece(0, "onnxruntime"), piece(1, "onnxruntime")],
+               "chains": [{"parts": 0.1, "pieces": [piece(0, "onnxruntime"), piece(1, "cpu")]},
+                          {"parts": 0.1, "pieces": [strange, piece(1, "cpu"), absent]},
+                          {"parts": 0.1, "pieces": [absent]}, {"pieces": [piece(0, "onnxruntime"), piece(1, "cpu")]}]}
+    made = subprocess.run([sys.executable, runtime], input=json.dumps(request) + "\n", check=True,
+                          stdout=subprocess.PIPE, text=True)
+    answer = [line for line in map(json.loads, made.stdout.splitlines()) if "note" not in line][0]
+    both, partly, none, plain = answer["chains"]
+    check([len(part["us"]) for part in both["parts"]] == [3, 3] and "parts" not in plain, answer)
+    check(both["parts"][1]["bytes"] == 4 * 16 * 48 * 48, answer)
+    for i in range(3):  # medians of the same runs
+        total = sum(part["us"][i] for part in both["parts"])
+        check(0.5 * both["us"][i] < total < 2 * both["us"][i], answer)
+    check("computes something else" in partly["parts"][0]["missing"] and partly["parts"][0]["error"] > 0.1, answer)
+    check(len(partly["parts"][1]["us"]) == 3 and "No such file" in partly["parts"][2]["missing"], answer)
+    check("No such file" in none["missing"] and "parts" not in none, answer)
+
+
+def check_bytes(mscgym, folder, model, data):
+    """Pieces of a quantised network hold its bytes, so that backends compute in integers."""
+    small = os.path.join(folder, "small.onnx")
+    subprocess.run([mscgym, "quantize", model, "--inputs", data, "--effort", "fast", "-o", small, "--quiet"],
+                   check=True, stdout=subprocess.DEVNULL)
+    stored = {weight.name: numpy_helper.to_array(weight) for weight in onnx.load(small).graph.initializer}
+    wanted = {name: array for name, array in stored.items() if array.dtype in (numpy.int8, numpy.uint8) and array.ndim}
+    check(len([array for array in wanted.values() if array.ndim > 1]) > 1, stored.keys())
+    result = place(mscgym, small, "-o", os.path.join(folder, "placed"), "--groups", "2", "--backend", "onnxruntime")
+    check(all(row["error"] < 1e-4 for row in result["measured"]), result)
+    with open(result["manifest"], encoding="utf-8") as file:
+        rows = json.load(file)["pieces"]
+    found = {}
+    for row in rows:
+        graph = onnx.load(os.path.join(os.path.dirname(result["manifest"]), row["model"])).graph
+        found.update({weight.name: numpy_helper.to_array(weight) for weight in graph.initializer})
+    for name, array in wanted.items():
+        if array.ndim > 1:
+            check(name in found and numpy.array_equal(found[name], array), f"{name}: not as in the network")
+
+
 def main():
     mscgym, runtime, library = sys.argv[1:4]
     os.environ["MSCGYM_RUNTIME"] = f"{sys.executable} {os.path.abspath(runtime)}"
@@ -205,6 +261,7 @@ def main():
             name = data.files[0]
             samples = [{name: data[name][i:i + 1].astype(numpy.float32)} for i in range(3)]
         check_network(mscgym, os.path.join(folder, "digits"), os.path.join(DIGITS, "digits.onnx"), samples)
+        check_bytes(mscgym, folder, os.path.join(DIGITS, "digits.onnx"), os.path.join(DIGITS, "calibration.npz"))
         model = os.path.join(folder, "enlarging.onnx")
         enlarging(model)
         samples = [{"x": generator.standard_normal((1, 4, 24, 24)).astype(numpy.float32),
@@ -212,6 +269,7 @@ def main():
         wanted = check_network(mscgym, os.path.join(folder, "enlarging"), model, samples)
         check_chain(mscgym, folder, model, samples, wanted)
         check_request(runtime, folder, model)
+        check_divided(runtime, folder, model)
         result = place(mscgym, model, "-o", os.path.join(folder, "two"), "--backend", "onnxruntime",
                        "--backend", "cpu")
         check(result["plan"][-1] == "cpu" and "cpu" in result["result"], result)

@@ -5,7 +5,7 @@
 
 RUNTIME is tools/mscgym-runtime. Outputs must equal those of onnxruntime called here sample by
 sample. A request that a runtime cannot serve must give a one-line message that names the file.
-Needs numpy, onnx and onnxruntime; openvino, ai-edge-litert and, from npm, onnxruntime-web and
+Needs numpy, onnx and onnxruntime; openvino, ai-edge-litert, apache-tvm and, from npm, onnxruntime-web and
 puppeteer-core are tested if they are installed. Exits with 77 without onnxruntime.
 """
 import glob
@@ -276,7 +276,7 @@ def main():
     hello = helper.ask("hello")
     runtimes = [row["name"] for row in hello["runtimes"] if "version" in row]
     wrong = [] if "onnxruntime" in runtimes else [f"hello: {hello}"]
-    with_profile = [row["name"] for row in hello["runtimes"] if row.get("chains", True)]
+    with_profile = [row["name"] for row in hello["runtimes"] if row.get("profile", True)]
     digits = os.path.join(DIGITS, "digits.onnx")
     with tempfile.TemporaryDirectory() as folder:
         for runtime in runtimes:

@@ -25,6 +25,8 @@ static const struct msc_runtime_piece pieces[] = {
 
 struct bench {
     struct msc_arena arena;
+    double us[2][3];
+    struct msc_runtime_part parts[2];
     struct msc_runtime *runtime;
     struct msc_runtime_chain chains[2];
     struct msc_runtime_chains job;
@@ -44,6 +46,15 @@ static void bench_open(struct bench *b, const char *script) {
     b->job.n_chains = 2;
     b->job.n_rounds = 3;
     b->job.arena = &b->arena;
+}
+
+// The first chain is divided.
+static void bench_divide(struct bench *b) {
+    for (size_t i = 0; i < 2; i++) {
+        b->parts[i].us = b->us[i];
+    }
+    b->chains[0].parts = b->parts;
+    b->chains[0].most_error = 0.5;
 }
 
 static void bench_close(struct bench *b) {
@@ -83,6 +94,70 @@ static void test_tools_runtime_chains__reads_rows(void **state) {
     bench_close(&b);
 }
 
+static void test_tools_runtime_chains__asks_for_parts(void **state) {
+    (void)state;
+    struct bench b;
+    bench_open(&b, AFTER_HELLO "while read -r b; do printf '%s\\n' \"$b\" | "
+                               "sed 's/\"/`/g; s/^/{\"error\":\"/; s/$/\"}/'; done");
+    bench_divide(&b);
+    assert_int_equal(msc_runtime_chains(&b.latency, b.runtime, &b.job), MSC_E_STATE);
+    assert_message("`may_fail`:true,`copy`:1}],`parts`:0.5},{`pieces`:[{`model`:`b.onnx`");
+    bench_close(&b);
+}
+
+#define DIVIDED(parts)                                                                             \
+    "{\"chains\":[{\"runs\":4,\"error\":0,\"us\":[9,9,9],\"parts\":" parts                         \
+    "},{\"missing\":\"no\"}]}"
+
+static void test_tools_runtime_chains__reads_parts(void **state) {
+    (void)state;
+    struct bench b;
+    bench_open(
+        &b,
+        AFTER_HELLO "read -r b; echo '" DIVIDED(
+            "[{\"error\":0.25,\"bytes\":64,\"us\":[5,6,7.5]},"
+            "{\"missing\":\"b.onnx: wrong\",\"error\":0.75}]") "'; "
+                                                               "read -r c; echo "
+                                                               "'{\"chains\":[{\"missing\":"
+                                                               "\"none\"},{\"missing\":\"no\"}]}'; "
+                                                               "read -r d");
+    bench_divide(&b);
+    assert_ok(msc_runtime_chains(&b.latency, b.runtime, &b.job));
+    assert_null(b.parts[0].missing);
+    assert_true(b.parts[0].error == 0.25 && b.parts[0].bytes == 64 && b.us[0][2] == 7.5);
+    assert_string_equal(b.parts[1].missing, "b.onnx: wrong");
+    assert_true(b.parts[1].error == 0.75);
+    msc_latency_finish(&b.latency);
+    assert_ok(msc_runtime_chains(&b.latency, b.runtime, &b.job));
+    assert_string_equal(b.parts[0].missing, "none"); // as the whole chain is
+    bench_close(&b);
+}
+
+static void test_tools_runtime_chains__refuses_nonsense_of_parts(void **state) {
+    (void)state;
+    static const struct {
+        const char *answer, *message;
+    } cases[] = {
+        {DIVIDED("7"), "\"parts\""},
+        {DIVIDED("[{\"missing\":\"no\"}]"), "chain 0 has 1 parts, expected 2"},
+        {DIVIDED("[{\"missing\":\"no\"},{\"us\":[1,2]}]"), "a part has 2 rounds, expected 3"},
+        {DIVIDED("[{\"missing\":\"no\"},{\"us\":[1,-2,3]}]"),
+         "round 1 of a part is not a duration"},
+        {DIVIDED("[{\"missing\":\"no\"},{}]"), "\"us\" is missing"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct bench b;
+        char script[512];
+        snprintf(script, sizeof script, AFTER_HELLO "read -r b; echo '%s'; read -r c",
+                 cases[i].answer);
+        bench_open(&b, script);
+        bench_divide(&b);
+        assert_int_equal(msc_runtime_chains(&b.latency, b.runtime, &b.job), MSC_E_FORMAT);
+        assert_message(cases[i].message);
+        bench_close(&b);
+    }
+}
+
 static void test_tools_runtime_chains__refuses_nonsense(void **state) {
     (void)state;
     static const struct {
@@ -112,6 +187,9 @@ int main(void) {
         cmocka_unit_test(test_tools_runtime_chains__sends_what_is_documented),
         cmocka_unit_test(test_tools_runtime_chains__reads_rows),
         cmocka_unit_test(test_tools_runtime_chains__refuses_nonsense),
+        cmocka_unit_test(test_tools_runtime_chains__asks_for_parts),
+        cmocka_unit_test(test_tools_runtime_chains__reads_parts),
+        cmocka_unit_test(test_tools_runtime_chains__refuses_nonsense_of_parts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -33,7 +33,7 @@ try mscgym bench a.onnx b.onnx --rounds 4 --threads 1 --bind N=4 --bind M=2 >/de
 cat request.txt
 echo "- what cannot be measured"
 try mscgym bench a.onnx b.onnx --runtime openvino
-try mscgym bench a.onnx b.onnx --runtime tvm
+try mscgym bench a.onnx b.onnx --runtime abacus
 try mscgym bench a.onnx absent.onnx
 try mscgym bench a.onnx --rounds 0
 try mscgym bench a.onnx --batch 0
@@ -71,7 +71,7 @@ nonsense
 []
 {"method":"measure"}
 {"method":"latency"}
-{"method":"latency","runtime":"tvm"}
+{"method":"latency","runtime":"abacus"}
 {"method":"latency","runtime":5}
 {"method":"done"}
 {"method":"hello"}

@@ -13,20 +13,50 @@ WHOLE = {"onnxruntime": 130.0, "cpu": 90.0}
 
 
 def latency(pieces):
-    """Group 1 is slow in onnxruntime, the others in cpu; a cut costs 3."""
+    """Group 1 is slow in onnxruntime, the others in cpu; the cut before group i costs 2 + i."""
     if os.path.basename(pieces[0]["model"]) == "net.onnx":
         return WHOLE[pieces[0]["backend"]] * (1 + 0.02 * pieces[0].get("copy", 0))
     if "piece" in pieces[0]["model"]:
         return WHOLE[pieces[0]["backend"]] if len(pieces) == 1 else float(os.environ.get("MIX", "50"))
-    us = 3.0 * (len(pieces) - 1)
+    return sum(part["us"] for part in parts(pieces))
+
+
+def parts(pieces):
+    """Each piece in its place."""
+    found, before = [], None
     for piece in pieces:
         first, last = map(int, re.findall(r"_(\d+)_(\d+)\.onnx", piece["model"])[0])
+        us = 2.0 + first if before not in (None, piece["backend"]) else 0.0
         for group in range(first, last + 1):
             us += (100.0 if group == 1 else 10.0) if piece["backend"] == "onnxruntime" else \
-                (12.0 if group == 1 else 40.0)
-    return us
+                (12.0 if group == 1 else 26.0)
+        before = piece["backend"]
+        found.append({"us": us, "error": 0, "bytes": 1000 * (last + 1)})
+    return found
 
 
+def is_left_out(piece):
+    name = piece["backend"] + re.findall(r"_\d+_\d+", piece["model"])[0]
+    return name in (os.environ.get("LEFT_OUT"), os.environ.get("WRONG")) or \
+        piece["backend"] == os.environ.get("REFUSED")
+
+
+def divided(chain, request, slower):
+    """A machine that becomes slower round by round: only ratios within a round can be relied on."""
+    ran = [piece for piece in chain["pieces"] if not is_left_out(piece)]
+    times, rows = iter(parts(ran)), []
+    for piece in chain["pieces"]:
+        if is_left_out(piece):
+            rows.append({"missing": "no kernel", **({"error": 0.5} if "WRONG" in os.environ else {})})
+        else:
+            part = next(times)
+            rows.append({**part, "us": [part["us"] * factor for factor in slower]})
+    assert chain["parts"] == 0.1, chain
+    return {"runs": 1, "error": 0, "parts": rows, "us": [latency(ran) * factor for factor in slower]} if ran else \
+        {"missing": "no kernel"}
+
+
+n_requests = 0
 for line in sys.stdin:
     request = json.loads(line)
     if request["method"] == "done":
@@ -36,6 +66,8 @@ for line in sys.stdin:
         for piece in request["values"]:
             assert os.path.isfile(piece["model"]), piece
         answer = {"chains": []}
+        n_requests += 1
+        slower = [n_requests * (1 + (i - (request["rounds"] - 1) / 2) / 100) for i in range(request["rounds"])]
         for chain in request["chains"]:
             first = chain["pieces"][0]
             is_file = os.path.basename(first["model"]) == "net.onnx"
@@ -46,20 +78,21 @@ for line in sys.stdin:
             if is_refused or (os.environ.get("ONE_COPY") == first["backend"] and is_file and first.get("copy")):
                 answer["chains"].append({"missing": "it is too new"})
                 continue
-            answer["chains"].append({"runs": 1, "error": 0, "us": [latency(chain["pieces"])] * request["rounds"]})
+            answer["chains"].append(divided(chain, request, slower) if "parts" in chain else {
+                "runs": 1, "error": 0, "us": [latency(chain["pieces"]) * factor for factor in slower]})
     print(json.dumps(answer), flush=True)
 END_OF_SCRIPT
 export MSCGYM_RUNTIME="python3 runtime.py"
 echo "== a mix wins"
 try mscgym place net.onnx -o placed --threads 1 --rounds 3 --processes 2 --quiet
 jq -c '.pieces[] | [.name, .runtime, .device, .joints]' placed/manifest.json
-jq -c '.runs[] | [.first, .last, .us]' placed/placement.json | head -n 4
-jq -c .cuts placed/placement.json
+jq -c '.runs[] | [.first, .last, (.us | map(. * 10 | round / 10))]' placed/placement.json | head -n 4
+jq -c '.cuts[] | .us |= map(map(. * 10 | round / 10))' placed/placement.json
 MSCGYM_RUNTIME= mscgym graph placed/piece0.onnx | head -n 1
 echo "== a mix that is slower when it is measured whole, and one within the spread"
 MIX=95 try mscgym place net.onnx -o slower --table placed/placement.json --processes 1 --quiet | tail -n 3
 MIX=88.5 mscgym place net.onnx -o equal --table placed/placement.json --processes 1 --threads 1 --quiet --json |
-    jq -c '[.plan, .result, .ratio, .spread, .wins]'
+    jq -c '[.plan, .result, (.predicted_ratio, .measured_ratio, .ratio, .spread | . * 1000 | round), .wins]'
 ls equal
 echo "== one backend, and one that refuses the network"
 try mscgym place net.onnx -o one --backend cpu --processes 1 --quiet | tail -n 2
@@ -71,6 +104,14 @@ jq -c '.pieces[] | [.runtime, .device]' one/manifest.json
 MIX=95 PIECE_REFUSED=cpu try mscgym place net.onnx -o one --table placed/placement.json --processes 1 --quiet
 ONE_COPY=cpu mscgym place net.onnx -o one --table placed/placement.json --processes 1 --quiet --json |
     jq -c '.measured[] | select(.missing)'
+echo "== the same again, and pieces that cannot run or compute something else"
+mscgym place net.onnx -o again --threads 1 --rounds 3 --processes 1 --quiet >again.txt
+cmp again/placement.json placed/placement.json
+LEFT_OUT=cpu_1_1 mscgym place net.onnx -o left --rounds 3 --processes 1 --quiet | grep -A 3 "the plan:"
+jq -c '.runs[] | select(.first == 1) | [.first, .last, (.us | map(if . then round else . end))]' left/placement.json | head -n 2
+WRONG=cpu_1_1 mscgym place net.onnx -o left --rounds 3 --processes 1 --threads 1 2>&1 | grep -o "no kernel: its.*" |
+    sort -u
+mscgym place net.onnx -o joined --rounds 3 --processes 1 --groups 2 --quiet | grep -A 3 "the plan:"
 echo "== the environment"
 cat >search.json <<'END_OF_CONFIG'
 {"verbose": "error", "gym": [{"env": {"type": "placement", "file": "placed/placement.json", "exact": false,
@@ -101,6 +142,12 @@ try mscgym place net.onnx -o x --table other.json --record msc_workspace/gym_0.j
 jq '.groups[1].name = "nothing"' placed/placement.json >other.json
 try mscgym place net.onnx -o x --table other.json
 try mscgym place net.onnx -o x --table net.onnx
+cp "$FILES/branch.onnx" another.onnx
+try mscgym place another.onnx -o x --table placed/placement.json
+jq '.model = "../another.onnx"' placed/placement.json >placed/moved.json
+try mscgym search moved.json --restart --quiet
+jq '.version = 1' placed/placement.json >other.json
+try mscgym place net.onnx -o x --table other.json
 try mscgym place net.onnx -o x --table placed/placement.json --threads 2
 try mscgym place net.onnx -o x --table placed/placement.json --batch 2
 try mscgym place net.onnx -o x --table placed/placement.json --backend cpu

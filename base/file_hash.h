@@ -1,6 +1,6 @@
 // The hash of a file's bytes.
-#ifndef MSC_MODEL_FILE_HASH_H
-#define MSC_MODEL_FILE_HASH_H
+#ifndef MSC_BASE_FILE_HASH_H
+#define MSC_BASE_FILE_HASH_H
 
 #include "base/hash.h"
 #include "base/status.h"

@@ -1,4 +1,4 @@
-#include "model/file_hash.h"
+#include "base/file_hash.h"
 
 #include "base/file.h"
 
