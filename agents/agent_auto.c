@@ -276,9 +276,13 @@ static void assemble(struct msc_auto *a) {
     a->is_assembled = is_large(a);
 }
 
+static bool is_slow(const struct msc_auto *a) {
+    return a->n_parts > 1 && a->sampler.bounds.n_entries > SLOW_ENTRIES;
+}
+
 static bool is_due(const struct msc_auto *a) {
-    bool is_stale = false, is_slow = a->n_parts > 1 && a->sampler.bounds.n_entries > SLOW_ENTRIES;
-    uint64_t n_new = a->n_told / (is_slow ? FIT_AGAIN / 2 : FIT_AGAIN);
+    bool is_stale = false;
+    uint64_t n_new = a->n_told / (is_slow(a) ? FIT_AGAIN / 2 : FIT_AGAIN);
     for (size_t i = 0; i < a->n_parts; i++) {
         is_stale = is_stale || a->parts[i].model.is_stale;
     }
@@ -424,7 +428,7 @@ static char next_turn(struct msc_auto *a) {
                         : is_additive    ? additive_turns
                                          : opening_turns;
     char wanted = turns[turn];
-    if (a->front.is_used && is_large(a) && wanted == '3') {
+    if (a->front.is_used && (is_large(a) || is_slow(a)) && wanted == '3') {
         wanted = '0'; // a draw takes long; boxes make the plans differ, too
     }
     return a->is_news || a->front.is_used ? wanted : 'P';
