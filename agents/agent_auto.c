@@ -100,6 +100,10 @@ static bool is_large(const struct msc_auto *a) {
     return a->sampler.bounds.n_entries > MSC_AUTO_MANY_ENTRIES;
 }
 
+static bool is_slow(const struct msc_auto *a) {
+    return a->n_parts > 1 && a->sampler.bounds.n_entries > SLOW_ENTRIES;
+}
+
 // The exact bounds that the models and the search for plans use. With several objectives, they also
 // limit the exact objectives.
 static const struct msc_exact_bounds *bounds_of(const struct msc_auto *a) {
@@ -230,7 +234,7 @@ static enum msc_status auto_init(struct msc_agent *agent) {
     MSC_TRY(set_weights(agent, a));
     size_t n_minimised = a->has_objective_part || a->front.is_used;
     MSC_TRY(msc_plan_search_init(&a->search, arena, bounds_of(a), a->n_parts - n_minimised));
-    a->search.relaxes_limits = a->front.is_used;
+    a->search.relaxes_limits = a->front.is_used && is_slow(a); // pays among many choices only
     a->search.cancel = msc_agent__host(agent)->cancel;
     MSC_TRY(msc_knapsack_init(&a->knapsack, arena, &a->sampler.bounds));
     msc_knapsack_count_time(&a->knapsack);
@@ -274,10 +278,6 @@ static void assemble(struct msc_auto *a) {
     memcpy(a->assembled_by, losses, n_bytes);
     a->has_plan = true;
     a->is_assembled = is_large(a);
-}
-
-static bool is_slow(const struct msc_auto *a) {
-    return a->n_parts > 1 && a->sampler.bounds.n_entries > SLOW_ENTRIES;
 }
 
 static bool is_due(const struct msc_auto *a) {
