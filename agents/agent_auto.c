@@ -33,7 +33,7 @@
 // fixed: if choices interact, few hopes succeed, but the model learns from all of them.
 //
 // One model is fitted to each objective and each bounded metric that needs a run. Where losses
-// saturate, the model of an objective is of a transform of the loss (agents/link.h). With several
+// saturate, the model of an objective is of a transform of the loss (auto_link.c). With several
 // objectives, plans and hopes extend the front (agents/auto_front.h); the agent proposes
 // only children if no objective is measured, or if there are too many bounds.
 //
