@@ -2,6 +2,7 @@
 
 #include "base/file.h"
 #include "base/machine.h"
+#include "cli/output.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -55,6 +56,7 @@ static enum msc_status become_client(const struct msc_cli_call *call,
         return MSC_FAIL(MSC_E_INVALID, "%s: too many arguments: expected at most 50",
                         call->argv[0]);
     }
+    msc_output_give_back(); // --json keeps it; the client writes to it
     fflush(stdout);
     execvp(all.items[0], (char *const *)all.items);
     return MSC_FAIL(MSC_E_IO, "%s: %s cannot be started: %s: it needs Python 3", call->argv[0],

@@ -42,7 +42,8 @@ static const struct msc_cli_option options[] = {
      .argument = "FILE",
      .type = MSC_CLI_TEXT,
      .values = MSC_CLI_FILES,
-     .help = "record the outputs for the first samples of a .npz, a .npy or a folder of images "
+     .help = "record the outputs for the first samples of a .npz, .npy, .safetensors or .jsonl "
+             "file, or a folder of images "
              "(default: random numbers)",
      .offset = CODEGEN(inputs)},
     {.name = "batch",

@@ -79,7 +79,7 @@ static const struct msc_cli_option options[] = {
      .values = MSC_CLI_FILES,
      .help =
          "with --recalibrate: inputs for the scales, or a configuration (.json) that has a dataset",
-     .details = "Inputs are a .npz, .npy or .safetensors file, or a folder of images.",
+     .details = "Inputs are a .npz, .npy, .safetensors or .jsonl file, or a folder of images.",
      .offset = EXPORT(dataset)},
     {.name = "save-strategy",
      .argument = "FILE",

@@ -24,7 +24,8 @@ static const struct msc_cli_option options[] = {
      .argument = "FILE",
      .type = MSC_CLI_TEXT,
      .values = MSC_CLI_FILES,
-     .help = "samples for the inputs, a few hundred: a .npz, a .npy or a folder of images",
+     .help = "samples for the inputs, a few hundred: a .npz, .npy, .safetensors or .jsonl file, or "
+             "a folder of images",
      .offset = INIT(inputs)},
     {.name = "labels",
      .argument = "FILE",
@@ -59,7 +60,7 @@ static enum msc_status print_found(const cJSON *found) {
     const cJSON *runtime = msc_json_get(found, "runtime"), *item = NULL;
     const char *config = msc_json_get(found, "config")->valuestring;
     msc_shown_append(&text, config);
-    msc_str_printf(&text, ": a search of the bits of %.0f tensors, by %.0f samples",
+    msc_str_printf(&text, ": a search of the bits of %.0f tensors, on %.0f samples",
                    msc_json_number_of(found, "tasks"), msc_json_number_of(found, "samples"));
     if (bound) {
         msc_str_printf(&text, ", with a size of at most %g of the float model's",

@@ -40,7 +40,8 @@ static const struct msc_cli_option options[] = {
      .argument = "FILE",
      .type = MSC_CLI_TEXT,
      .values = MSC_CLI_FILES,
-     .help = "samples for the inputs, a few hundred: a .npz, a .npy or a folder of images",
+     .help = "samples for the inputs, a few hundred: a .npz, .npy, .safetensors or .jsonl file, or "
+             "a folder of images",
      .details = "A .npz has an array for each input. For a language model, a .npy or .jsonl file "
                 "has token ids. All forms of dataset.inputs in a configuration are allowed.",
      .offset = QUANTIZE(inputs)},

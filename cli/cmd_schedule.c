@@ -38,7 +38,7 @@ static const struct msc_cli_option options[] = {
     {.name = "set",
      .argument = "JOINT=VARIANT",
      .type = MSC_CLI_LIST,
-     .help = "keep this variant for the joint's step, and show its time beside the others; may be "
+     .help = "keep this variant for the joint's step, and show its time next to the others; may be "
              "repeated",
      .offset = SCHEDULE(set)},
     {.name = "record",
@@ -51,7 +51,8 @@ static const struct msc_cli_option options[] = {
      .argument = "FILE",
      .type = MSC_CLI_TEXT,
      .values = MSC_CLI_FILES,
-     .help = "samples for the inputs: a .npz, a .npy or a folder of images (default: random "
+     .help = "samples for the inputs: a .npz, .npy, .safetensors or .jsonl file, or a folder of "
+             "images (default: random "
              "numbers)",
      .offset = SCHEDULE(inputs)},
     {.name = "batch",

@@ -43,7 +43,8 @@ static const struct msc_cli_option options[] = {
      .argument = "FILE",
      .type = MSC_CLI_TEXT,
      .values = MSC_CLI_FILES,
-     .help = "samples for the inputs: a .npz, a .npy or a folder of images (default: those of the "
+     .help = "samples for the inputs: a .npz, .npy, .safetensors or .jsonl file, or a folder of "
+             "images (default: those of the "
              "record or configuration)",
      .offset = TRACK(inputs)},
     {.name = "samples",

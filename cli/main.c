@@ -61,7 +61,7 @@ static int run_command(const struct msc_cli_call *call, const struct msc_cli_com
 }
 
 static int fail_command(const struct msc_cli_call *call, const char *name) {
-    const char *names[32];
+    const char *names[sizeof msc_cli_commands / sizeof msc_cli_commands[0]];
     size_t n = 0;
     for (size_t i = 0; msc_cli_commands[i]; i++) {
         if (!msc_cli_commands[i]->is_hidden) {
@@ -75,14 +75,23 @@ static int fail_command(const struct msc_cli_call *call, const char *name) {
                                  near ? near : "", near ? "\"?" : ""));
 }
 
+// mscgym help [COMMAND]
+static int dispatch_help(const struct msc_cli_call *call, const char *name) {
+    const struct msc_cli_command *command =
+        name ? msc_cli_find_command(msc_cli_commands, name) : NULL;
+    return name && !command ? fail_command(call, name) : print_help(call, command);
+}
+
 static int dispatch_command(struct msc_cli_call *call, int argc, char **argv) {
     if (argc < 2) {
         print_help(call, NULL);
         return MSC_CLI_USAGE;
     }
-    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 ||
-        strcmp(argv[1], "help") == 0) {
+    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
         return print_help(call, NULL);
+    }
+    if (strcmp(argv[1], "help") == 0) {
+        return dispatch_help(call, argc > 2 && argv[2][0] != '-' ? argv[2] : NULL);
     }
     call->argc = argc - 1;
     call->argv = argv + 1;

@@ -142,9 +142,11 @@ static void write_whole(struct msc_str *out, const struct msc_cli_scheduled *s) 
                    "equal runs differ by %.1f %%\n",
                    s->whole.rule_us, s->whole.us, s->whole.us / s->whole.rule_us,
                    100.0 * s->spread);
-    msc_str_append(out, s->wins
-                            ? "the fastest variants are kept"
-                            : "they do not win by more than that: the choices by rule are kept");
+    msc_str_append(
+        out,
+        s->wins
+            ? "the fastest variants are kept"
+            : "the fastest variants do not win by more than that: the choices by rule are kept");
     msc_str_printf(out, " in %s\n", s->model->backend->options.cache_folder);
 }
 

@@ -281,7 +281,7 @@ const struct msc_param msc_config__rerank_params[] = {
      .max = 1000},
     {.name = "command",
      .help = "program that prints the number to order by: [\"./score.py\", \"{model}\"], or {argv, "
-             "maximise, timeout}",
+             "maximise, timeout, lasting}",
      .offset = offsetof(struct msc_config_rerank, command),
      .type = MSC_PARAM_JSON},
     {0},

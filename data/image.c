@@ -181,8 +181,8 @@ enum msc_status msc_image__check(const struct msc_image_options *options,
         return MSC_FAIL(
             MSC_E_INVALID,
             "%s: input \"%s\" expects %s, but images are read with %d channels %s, height "
-            "%" PRId64 " and width %" PRId64 " (0: the input's size); change the image "
-            "options",
+            "%" PRId64 " and width %" PRId64 " (0: the input's size); set "
+            "dataset.image in a configuration, or save the samples in a .npz",
             folder, spec->name, text, options->channels, options->channels_last ? "last" : "first",
             options->height, options->width);
     }

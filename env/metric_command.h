@@ -15,7 +15,7 @@
     {                                                                                              \
         .name = "command",                                                                         \
         .help = "program of the metric command: [\"./score.py\", \"{model}\"], or an object of "   \
-                "argv, maximise and timeout",                                                      \
+                "argv, maximise, timeout and lasting",                                             \
         .offset = (at), .type = MSC_PARAM_OBJECT                                                   \
     }
 

@@ -22,7 +22,7 @@ struct msc_operators;
 struct msc_step_timer;
 
 struct msc_model_options {
-    const char *device;
+    const char *device;    // "auto", "cpu", "vulkan", "vulkan:1", ... (kernels/engine/backends.h)
     int n_threads;         // 0: as many as the machine has
     uint64_t memory_bytes; // limit for the process; 0: half of the free memory
     bool is_single;        // evaluations run one at a time and their kernels use all threads

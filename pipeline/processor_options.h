@@ -29,8 +29,8 @@ struct msc_processor_options {
     // llama.cpp's importance file for the entries of section `quantize`, in place of the
     // configuration's; NULL: the configuration's.
     const char *imatrix;
-    bool is_dry_run;
-    bool restart; // set old records aside
+    bool is_dry_run; // only estimate each search; no record is written
+    bool restart;    // set old records aside
     bool accept_new_numerics;
     bool warm_start;
     bool retry_failed;
@@ -67,7 +67,7 @@ struct msc_processor_options {
     const char *device;         // NULL: the configuration's
     const char *isa;            // msc_backend_set_isa; NULL: the best that the processor has
     int n_threads;              // 0: as many as the machine has
-    uint64_t memory_bytes;
+    uint64_t memory_bytes;      // limit for the process; 0: half of the free memory, at most 4 GB
     const struct msc_binding *bindings; // override the configuration's bindings
     size_t n_bindings;
     const char *const *plugins; // paths of plug-ins for operators, before the configuration's

@@ -105,10 +105,9 @@ static enum msc_status check_patterns(const struct msc_quantizer *q, const char 
             found = site_matches(q, i, &patterns[p], 1);
         }
         if (!found) {
-            return MSC_FAIL(MSC_E_INVALID,
-                            "env.%s: \"%s\" matches no site; `mscgym graph MODEL --sites` lists "
-                            "them",
-                            key, patterns[p]);
+            char listing[MSC_QUANTIZER_LISTING_BYTES];
+            return MSC_FAIL(MSC_E_INVALID, "env.%s: \"%s\" matches no site; `%s` lists them", key,
+                            patterns[p], msc_quantizer__listing(listing, q));
         }
     }
     return MSC_OK;

@@ -40,6 +40,10 @@ enum msc_status msc_quantizer__read_rules(struct msc_quantizer_options *out, con
                                           struct msc_arena *arena);
 enum msc_status msc_quantizer__apply_rules(struct msc_quantizer *q,
                                            const struct msc_quantizer_options *o);
+// The command that lists the sites, for a message about a name that matches none. Returns `text`.
+#define MSC_QUANTIZER_LISTING_BYTES 96
+const char *msc_quantizer__listing(char text[MSC_QUANTIZER_LISTING_BYTES],
+                                   const struct msc_quantizer *q);
 // Fails with MSC_E_INVALID: `found` is not the label of a choice; the message lists the labels.
 enum msc_status msc_quantizer__fail_label(const struct msc_quantizer_options *o, const cJSON *found,
                                           bool takes_float, const char *where);

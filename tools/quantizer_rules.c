@@ -213,6 +213,14 @@ static void drop_dynamic(struct msc_quantizer *q, int32_t site) {
     }
 }
 
+const char *msc_quantizer__listing(char text[MSC_QUANTIZER_LISTING_BYTES],
+                                   const struct msc_quantizer *q) {
+    const struct msc_target *target = q->sites.scheme.target;
+    snprintf(text, MSC_QUANTIZER_LISTING_BYTES, "mscgym graph MODEL --sites%s%s",
+             target ? " --target " : "", target ? target->name : "");
+    return text;
+}
+
 enum msc_status msc_quantizer__apply_rules(struct msc_quantizer *q,
                                            const struct msc_quantizer_options *o) {
     q->allowed = msc_arena_array(&q->arena, (size_t)q->sites.n_sites + 1, sizeof(q->allowed[0]));
@@ -232,9 +240,9 @@ enum msc_status msc_quantizer__apply_rules(struct msc_quantizer *q,
             fits = fits_site(&o->rules[r], q, i);
         }
         if (!fits) {
-            return MSC_FAIL(
-                MSC_E_INVALID,
-                "env.rules[%zu] matches no site; `mscgym graph MODEL --sites` lists them", r);
+            char listing[MSC_QUANTIZER_LISTING_BYTES];
+            return MSC_FAIL(MSC_E_INVALID, "env.rules[%zu] matches no site; `%s` lists them", r,
+                            msc_quantizer__listing(listing, q));
         }
     }
     return MSC_OK;

@@ -8,8 +8,8 @@
 //        {"site": "x:0-c-conv1", "tensor": "x:0", "joints": ["conv1"], ...}]}
 //
 // Optional members: "plain" identifies the record if the strategy comes from a section without
-// searches. "prune" and "replace" list the channels to remove and the new elements of weights;
-// edits then apply to the pruned graph. If there is a "target" and "sites" is "all", an edit of a
+// searches. "prune", "replace" and "multiply" list the channels to remove, new elements of weights
+// and factors of activations; edits then apply to the graph changed in this way. If there is a "target" and "sites" is "all", an edit of a
 // tensor covers every tensor to which the target gives the same scale, and biases are rounded.
 // "joints" limits an activation's edit to the joints that read it.
 #ifndef MSC_TOOLS_STRATEGY_H
@@ -62,8 +62,7 @@ enum msc_status msc_strategy_merge(struct msc_strategy *s, const struct msc_stra
 size_t msc_strategy_n_edits(const struct msc_strategy *s);
 
 // Pruned channels, replaced elements of weights, and multiplied activations. They are applied before
-// the edits. The edits
-// are then for the graph that msc_strategy_prune returns.
+// the edits, which are then for the graph that msc_strategy_prune returns.
 //
 // msc_strategy_prune_group sets the units of a group that are removed, is_gone [group->n_units];
 // `label` is the label of the choice.
@@ -93,9 +92,8 @@ enum msc_status msc_strategy_prune_after(struct msc_strategy *s, const struct ms
 enum msc_status msc_strategy_mark(bool is_gone[], const struct msc_strategy *s,
                                   const struct msc_channels *channels);
 // The graph without the pruned channels, with the replaced elements and the multiplications. *out
-// is owned by the
-// caller. MSC_E_STATE: the graph lacks these channels or weights, or the strategy was found with
-// other weights.
+// is owned by the caller. MSC_E_STATE: the graph lacks these channels or weights, or the strategy
+// was found with other weights.
 enum msc_status msc_strategy_prune(struct msc_graph **out, const struct msc_strategy *s,
                                    const struct msc_graph *g);
 

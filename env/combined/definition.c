@@ -17,7 +17,7 @@ static const struct msc_param combined_params[] = {
     MSC_LOSS_PARAMS(FIELD(bits.loss)),
     {.name = "prune",
      .help = "how channels are pruned: an object with choices, round_to, repair, ridge, rows, "
-             "include and exclude as in environment prune",
+             "include, exclude, fix and rules as in environment prune",
      .offset = FIELD(prune),
      .type = MSC_PARAM_OBJECT},
     MSC_QUANTIZE_PARAMS(FIELD(bits)),

@@ -256,12 +256,16 @@ static void tell_held(const struct msc_quantize *z, const struct msc_log *log) {
         n_held += n_of_site > 0;
     }
     if (n_held > 0 && msc_str_status(&names) == MSC_OK) {
-        msc_log(log, MSC_LOG_INFO,
-                "few samples: choices of %d weights were judged on inputs that were held back; "
-                "simpler ones were better: %d%s%s%s%s",
-                n_held, n_simpler, n_simpler > 0 ? " (" : "",
-                n_simpler > 0 ? msc_str_text(&names) : "", n_simpler > MOST_NAMES ? ", …" : "",
-                n_simpler > 0 ? ")" : "");
+        char count[32] = "none";
+        if (n_simpler > 0) {
+            snprintf(count, sizeof count, "%d", n_simpler);
+        }
+        msc_log(
+            log, MSC_LOG_INFO,
+            "few samples: choices of %d weight%s were compared with simpler ones on inputs that "
+            "were held back; %s became simpler%s%s%s",
+            n_held, n_held == 1 ? "" : "s", count, n_simpler > 0 ? ": " : "",
+            n_simpler > 0 ? msc_str_text(&names) : "", n_simpler > MOST_NAMES ? ", …" : "");
     }
     msc_str_finish(&names);
 }

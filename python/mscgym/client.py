@@ -305,6 +305,9 @@ def _run(client: Client, given: argparse.Namespace) -> None:
         job = client.submit(given.model, given.inputs, given.labels, given.config, given.files, **texts)
         show(client.wait(job["id"]) if given.wait else job)
     elif given.command == "jobs":
+        if given.json and not given.id:
+            print(json.dumps(client.jobs()))
+            return
         for job in [client.job(given.id)] if given.id else client.jobs():
             show(job)
     elif given.command == "watch":

@@ -36,6 +36,7 @@ static void check_digits(const char *column, double value, int digits, const cha
 static void test_values(void **state) {
     (void)state;
     check_value("accuracy", 0.99074, "99.07 %");
+    check_value("validation.float_top1_kept", 1, "100 %");
     check_value("size_bytes", 0, "0 bytes");
     check_value("size_bytes", 999, "999 bytes");
     check_value("size_bytes", 1000, "1 KB");

@@ -126,11 +126,20 @@ def check_results(mscgym, folder):
 
 def check_commands(service, folder, id):
     """The client as a command."""
-    def run(*words):
+    def ran(*words):
         command = [service.mscgym, *words, "--server", service.url, "--token-file", token]
-        ran = subprocess.run(command, capture_output=True, text=True, check=False,
-                             env={**os.environ, "PYTHONPATH": os.path.join(ROOT, "python")})
-        return ran.returncode, ran.stdout + ran.stderr
+        done = subprocess.run(command, capture_output=True, text=True, check=False,
+                              env={**os.environ, "PYTHONPATH": os.path.join(ROOT, "python")})
+        return done.returncode, done.stdout + done.stderr, done.stdout
+
+    def json_of(*words):
+        """What a command prints on standard output only: one JSON value."""
+        code, _, text = ran(*words, "--json")
+        check(code == 0 and text.startswith(("{", "[")), f"{words} --json: {code} {text!r}")
+        return json.loads(text)
+
+    def run(*words):
+        return ran(*words)[:2]
     token = _named(folder, "token", ANN + "\n")
     code, text = run("submit", f"{DIGITS}/digits.onnx", "--inputs", f"{DIGITS}/calibration.npz", "--labels",
                      f"{DIGITS}/calibration_labels.npy", "--time", "1s", "--target", "generic", "--name", "command",
@@ -140,8 +149,9 @@ def check_commands(service, folder, id):
     check(code == 0 and len(text.splitlines()) == 3 and f"{id}  done  first" in text, f"jobs: {code} {text!r}")
     code, text = run("fetch", id, "-o", os.path.join(folder, "by_command"))
     check(code == 0 and len(text.splitlines()) == 6, f"fetch: {code} {text!r}")
-    code, text = run("jobs", id, "--json")
-    check(code == 0 and json.loads(text)["id"] == id, f"jobs ID: {code} {text!r}")
+    check(json_of("jobs", id)["id"] == id, "jobs ID --json prints another job")
+    check([job["id"] for job in json_of("jobs")][-1] == id, "jobs --json does not list the oldest job last")
+    check(len(json_of("fetch", id, "-o", os.path.join(folder, "by_command"))) == 6, "fetch --json lacks files")
     code, text = run("jobs", id, "--watch")
     check(code == 0 and text.startswith(f"{id}  done"), f"jobs --watch: {code} {text!r}")
     code, text = run("jobs", "--watch")

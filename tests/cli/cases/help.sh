@@ -9,3 +9,6 @@ for command in $(mscgym --help | sed -n 's/^  \([a-z]*\)  .*/\1/p'); do
         echo "$command: no example"
 done
 try mscgym search --help
+mscgym search --help >help.txt
+mscgym help search | cmp - help.txt && echo "mscgym help search is the same"
+try mscgym help serch

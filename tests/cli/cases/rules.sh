@@ -47,4 +47,9 @@ refuse '[]' '"fix": {"x*": 8}' 2>&1
 refuse '[{"kind": "bias", "choices": ["8"]}]' 2>&1
 refuse '[{"consumers": "fc", "choices": ["8"]}]' 2>&1
 refuse '[{"name": "fd*", "choices": ["8"]}]' 2>&1
+echo "- with the target of the search, if it decides which tensors are sites"
+config d '[{"name": "fd*", "choices": ["8"]}]' && sed -i s/generic/onnxruntime/ d.json
+mscgym search d.json --quiet 2>&1
+config d '[]' '"exclude": ["fd*"]' && sed -i s/generic/onnxruntime/ d.json
+mscgym search d.json --quiet 2>&1
 refuse '[{"kind": "weight", "choices": ["8"]}, {"kind": "activation", "choices": ["4"]}]' '"group": "joint"' 2>&1
