@@ -33,7 +33,7 @@
 // fixed: if choices interact, few hopes succeed, but the model learns from all of them.
 //
 // One model is fitted to each objective and each bounded metric that needs a run. Where losses
-// saturate, the model of an objective is of a transform of the loss (agents/link.h). With several
+// saturate, the model of an objective is of a transform of the loss (auto_link.c). With several
 // objectives, plans and hopes extend the front (agents/auto_front.h); the agent proposes
 // only children if no objective is measured, or if there are too many bounds.
 //
@@ -98,6 +98,10 @@ static const struct msc_param auto_params[] = {
 
 static bool is_large(const struct msc_auto *a) {
     return a->sampler.bounds.n_entries > MSC_AUTO_MANY_ENTRIES;
+}
+
+static bool is_slow(const struct msc_auto *a) {
+    return a->n_parts > 1 && a->sampler.bounds.n_entries > SLOW_ENTRIES;
 }
 
 // The exact bounds that the models and the search for plans use. With several objectives, they also
@@ -230,7 +234,7 @@ static enum msc_status auto_init(struct msc_agent *agent) {
     MSC_TRY(set_weights(agent, a));
     size_t n_minimised = a->has_objective_part || a->front.is_used;
     MSC_TRY(msc_plan_search_init(&a->search, arena, bounds_of(a), a->n_parts - n_minimised));
-    a->search.relaxes_limits = a->front.is_used;
+    a->search.relaxes_limits = a->front.is_used && is_slow(a); // pays among many choices only
     a->search.cancel = msc_agent__host(agent)->cancel;
     MSC_TRY(msc_knapsack_init(&a->knapsack, arena, &a->sampler.bounds));
     msc_knapsack_count_time(&a->knapsack);
@@ -277,8 +281,8 @@ static void assemble(struct msc_auto *a) {
 }
 
 static bool is_due(const struct msc_auto *a) {
-    bool is_stale = false, is_slow = a->n_parts > 1 && a->sampler.bounds.n_entries > SLOW_ENTRIES;
-    uint64_t n_new = a->n_told / (is_slow ? FIT_AGAIN / 2 : FIT_AGAIN);
+    bool is_stale = false;
+    uint64_t n_new = a->n_told / (is_slow(a) ? FIT_AGAIN / 2 : FIT_AGAIN);
     for (size_t i = 0; i < a->n_parts; i++) {
         is_stale = is_stale || a->parts[i].model.is_stale;
     }
@@ -424,7 +428,7 @@ static char next_turn(struct msc_auto *a) {
                         : is_additive    ? additive_turns
                                          : opening_turns;
     char wanted = turns[turn];
-    if (a->front.is_used && is_large(a) && wanted == '3') {
+    if (a->front.is_used && (is_large(a) || is_slow(a)) && wanted == '3') {
         wanted = '0'; // a draw takes long; boxes make the plans differ, too
     }
     return a->is_news || a->front.is_used ? wanted : 'P';

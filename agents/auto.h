@@ -25,7 +25,7 @@
 #define MSC_AUTO_HOPES 36
 // Greatest number of candidates that a near point is chosen from, and of those that are counted as
 // observed until the next outcome.
-#define MSC_AUTO_NEAR 320
+#define MSC_AUTO_NEAR 616
 #define MSC_AUTO_NEAR_PENDING 16
 
 // The kinds of proposals other than probes.

@@ -105,8 +105,10 @@ static bool is_unseen_within(const void *context, const uint32_t choices[]) {
 enum start { FROM_BEST, FROM_RELAXED, FROM_FRONT, FROM_ANYWHERE, STARTS };
 
 // Searches within the current box: from its best point, from that point after
-// msc_plan_search_relax, from a random point of the front, or from any point. True if the search
-// ends within the box; a->start is then that point, and *value its value.
+// msc_plan_search_relax, from a random point of the front, or from any point. In a space of many
+// choices, a point of the front that may be far from the box is relaxed, too: steps into the box
+// would take long. True if the search ends within the box; a->start is then that point, and *value
+// its value.
 static bool search_from(struct msc_auto *a, enum start from, double *value) {
     struct msc_auto_front *f = &a->front;
     const struct msc_space *space = f->bounds.space;
@@ -119,7 +121,8 @@ static bool search_from(struct msc_auto *a, enum start from, double *value) {
     for (size_t t = 0; from == FROM_ANYWHERE && t < space->n_tasks; t++) {
         a->start[t] = (uint32_t)msc_rng_below(a->sampler.rng, space->tasks[t].n_choices);
     }
-    if (from == FROM_RELAXED) {
+    bool is_far = from == FROM_FRONT || f->box.best == SIZE_MAX;
+    if (from == FROM_RELAXED || (is_far && f->bounds.n_entries > MSC_AUTO_MANY_ENTRIES)) {
         msc_plan_search_relax(&a->search, a->start);
     }
     *value = msc_plan_search_run(&a->search, a->start, 4 * space->n_tasks + 50, &violation);

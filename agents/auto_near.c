@@ -8,11 +8,14 @@
 #include <string.h>
 
 // Candidates: around each of TOP best points, all changes of one task, but at most SINGLES of them
-// at random, and SEVERAL changes of two or three tasks; and ANYWHERE random points.
+// at random, and SEVERAL changes of two or three tasks; CROSSED points, each task of which has the
+// choice of either of two of the PARENTS best points; and ANYWHERE random points.
 #define TOP 4
 #define SINGLES 48
 #define SEVERAL 16
-#define ANYWHERE (MSC_AUTO_NEAR - TOP * (SINGLES + SEVERAL))
+#define PARENTS 12
+#define CROSSED 40
+#define ANYWHERE (MSC_AUTO_NEAR - TOP * (SINGLES + SEVERAL) - CROSSED)
 // With fewer measured points, a point is the likeliest of DRAWS random points to be measurable.
 #define LEAST_POINTS 4
 #define DRAWS 24
@@ -148,6 +151,21 @@ static const uint32_t *start_point(struct msc_auto *a, size_t rank) {
                : best_point(&a->near.model, rank);
 }
 
+static void add_crossed(struct msc_auto *a) {
+    size_t n = a->near.model.n_points;
+    for (int i = 0; i < CROSSED; i++) {
+        const uint32_t *parents[2];
+        for (int k = 0; k < 2; k++) {
+            parents[k] =
+                start_point(a, (size_t)msc_rng_below(a->sampler.rng, n < PARENTS ? n : PARENTS));
+        }
+        for (size_t t = 0; t < a->sampler.bounds.space->n_tasks; t++) {
+            candidate(a, a->near.n)[t] = parents[msc_rng_below(a->sampler.rng, 2)][t];
+        }
+        keep(a);
+    }
+}
+
 static double least_value(const struct msc_near_model *m) {
     double least = INFINITY;
     for (size_t i = 0; i < m->n_points; i++) {
@@ -169,6 +187,7 @@ static void gather(struct msc_auto *a) {
         add_singles(a, from);
         add_several(a, from);
     }
+    add_crossed(a);
     for (int i = 0; i < ANYWHERE; i++) {
         draw_anywhere(a, candidate(a, near->n));
         keep(a);

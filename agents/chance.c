@@ -17,7 +17,7 @@
 #define STEPS 12
 // Weight of q(x) among the outcomes, and how fast the weight of a point falls with its distance.
 #define MODEL_WEIGHT 0.6
-#define RATE 2.0
+#define RATE 3.0
 
 enum msc_status msc_chance_init(struct msc_chance *c, struct msc_arena *arena,
                                 const struct msc_exact_bounds *bounds) {

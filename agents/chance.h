@@ -8,7 +8,7 @@
 //     et al. 1977). If all points with a task's dearest choices fail, this is found from few points.
 //     A pair of choices that some point with a result has is likely to work in other points.
 //   - Failures may also depend on more choices together. The chance is therefore the mean of the
-//     outcomes of all points, weighted by exp(-2 * sum of distances) (agents/near_distance.h;
+//     outcomes of all points, weighted by exp(-3 * sum of distances) (agents/near_distance.h;
 //     Nadaraya 1964), where q(x) counts as one more outcome.
 //
 // Use: tell points, then ask for the chance of any point. Only init allocates.

@@ -13,12 +13,20 @@ enum { N = MSC_NEAR_POINTS };
 // and at each fit of at most FEW_POINTS points.
 #define CHOOSE_AGAIN 1.15
 #define FEW_POINTS 40
-// In a space of more tasks, all tasks have the same rate.
 #define MOST_RATES 32
+
+// The prior of a rate: its logarithm is normal with standard deviation 1 around that of USUAL_RATE.
+#define USUAL_RATE 0.3
 
 static const double rates[] = {0.03, 0.1, 0.3, 1.0, 3.0};
 static const double noises[] = {0.001, 0.01, 0.1};
 static const double shares[] = {0.0, 0.25, 0.5, 0.75, 0.9};
+
+// In a space of many tasks, all tasks share a rate, and the sum of rates is that of MOST_RATES tasks.
+static double scale_of_rates(const struct msc_near_model *m) {
+    size_t n_tasks = m->bounds->space->n_tasks;
+    return n_tasks > MOST_RATES ? MOST_RATES / (double)n_tasks : 1.0;
+}
 
 enum msc_status msc_near_model_init(struct msc_near_model *m, struct msc_arena *arena,
                                     const struct msc_exact_bounds *bounds) {
@@ -36,7 +44,7 @@ enum msc_status msc_near_model_init(struct msc_near_model *m, struct msc_arena *
     MSC_TRY(MSC_ALLOCATED(m->points && m->values && m->ages && m->rates && m->distances &&
                           m->factor && m->targets && m->ones && m->residuals));
     for (size_t t = 0; t < n_tasks; t++) {
-        m->rates[t] = n_tasks > MOST_RATES ? MOST_RATES / (double)n_tasks : 1.0;
+        m->rates[t] = scale_of_rates(m);
     }
     return MSC_OK;
 }
@@ -170,15 +178,25 @@ static double likelihood(struct msc_near_model *m) {
     return m->variance > 0.0 ? -0.5 * (double)n * msc_agent_log(m->variance) - sum : -INFINITY;
 }
 
-// Chooses the rate of tasks first to end - 1 that has the greatest likelihood.
-static void choose_rate(struct msc_near_model *m, size_t first, size_t end, double scale,
-                        double *greatest) {
-    double best = m->rates[first];
+// The logarithm of the posterior, up to a constant.
+static double posterior(struct msc_near_model *m) {
+    size_t n_tasks = m->bounds->space->n_tasks, n_rates = n_tasks > MOST_RATES ? 1 : n_tasks;
+    double sum = likelihood(m), usual = scale_of_rates(m) * USUAL_RATE;
+    for (size_t t = 0; t < n_rates; t++) {
+        double above = msc_agent_log(m->rates[t] / usual);
+        sum -= 0.5 * above * above;
+    }
+    return sum;
+}
+
+// Chooses the rate of tasks first to end - 1 that has the greatest posterior.
+static void choose_rate(struct msc_near_model *m, size_t first, size_t end, double *greatest) {
+    double best = m->rates[first], scale = scale_of_rates(m);
     for (size_t i = 0; i < sizeof rates / sizeof rates[0]; i++) {
         for (size_t t = first; t < end; t++) {
             change_rate(m, t, scale * rates[i] - m->rates[t]);
         }
-        double here = likelihood(m);
+        double here = posterior(m);
         if (here > *greatest) {
             *greatest = here;
             best = scale * rates[i];
@@ -189,13 +207,13 @@ static void choose_rate(struct msc_near_model *m, size_t first, size_t end, doub
     }
 }
 
-// Chooses the value of *member among n values that has the greatest likelihood.
+// Chooses the value of *member among n values that has the greatest posterior.
 static void choose_among(struct msc_near_model *m, double *member, const double values[], size_t n,
                          double *greatest) {
     double best = *member;
     for (size_t i = 0; i < n; i++) {
         *member = values[i];
-        double here = likelihood(m);
+        double here = posterior(m);
         if (here > *greatest) {
             *greatest = here;
             best = values[i];
@@ -207,10 +225,9 @@ static void choose_among(struct msc_near_model *m, double *member, const double 
 static void choose(struct msc_near_model *m) {
     size_t n_tasks = m->bounds->space->n_tasks;
     bool is_shared = n_tasks > MOST_RATES;
-    double greatest = likelihood(m);
+    double greatest = posterior(m);
     for (size_t t = 0; t < (is_shared ? 1 : n_tasks); t++) {
-        choose_rate(m, t, is_shared ? n_tasks : t + 1,
-                    is_shared ? MOST_RATES / (double)n_tasks : 1.0, &greatest);
+        choose_rate(m, t, is_shared ? n_tasks : t + 1, &greatest);
     }
     choose_among(m, &m->noise, noises, sizeof noises / sizeof noises[0], &greatest);
     choose_among(m, &m->summed, shares, sizeof shares / sizeof shares[0], &greatest);

@@ -1,4 +1,4 @@
-#include "agents/plan_search.h"
+#include "agents/plan_search_internal.h"
 
 #include "base/cancel.h"
 
@@ -50,10 +50,6 @@ static const struct msc_pair_model *model_of(const struct msc_plan_search *s, si
     return which == 0 ? s->model : s->limits[which - 1].model;
 }
 
-static size_t entry_of(const struct msc_plan_search *s, size_t task, uint32_t choice) {
-    return msc_exact_bounds_entry(s->moves.bounds, task, choice);
-}
-
 static void set_field(struct msc_plan_search *s, size_t which) {
     const struct msc_pair_model *m = model_of(s, which);
     const struct msc_exact_bounds *bounds = s->moves.bounds;
@@ -66,7 +62,7 @@ static void set_field(struct msc_plan_search *s, size_t which) {
     }
     s->values[which] = m ? msc_pair_model_value(m, s->moves.point) : 0.0;
     for (size_t t = 0; which == 0 && s->weights && t < bounds->space->n_tasks; t++) {
-        s->values[0] += s->weights[entry_of(s, t, s->moves.point[t])];
+        s->values[0] += s->weights[msc_plan__entry(s, t, s->moves.point[t])];
     }
 }
 
@@ -78,7 +74,8 @@ static void forget_prices(struct msc_plan_search *s) {
 
 static void change_field(struct msc_plan_search *s, size_t which, size_t task, uint32_t choice) {
     const struct msc_pair_model *m = model_of(s, which);
-    size_t before = entry_of(s, task, s->moves.point[task]), after = entry_of(s, task, choice);
+    size_t before = msc_plan__entry(s, task, s->moves.point[task]),
+           after = msc_plan__entry(s, task, choice);
     double *field = s->fields[which];
     s->values[which] += field[after] - field[before];
     if (m && msc_pair_model_add_terms(m, task, choice, 1.0, field)) {
@@ -103,7 +100,7 @@ static double load_of(const struct msc_plan_search *s, size_t entry) {
 
 static void set_deltas(struct msc_plan_search *s, size_t task) {
     for (uint32_t c = 0; c < s->moves.bounds->space->tasks[task].n_choices; c++) {
-        size_t entry = entry_of(s, task, c);
+        size_t entry = msc_plan__entry(s, task, c);
         msc_exact_moves_deltas(&s->moves, task, c, s->deltas + entry * MSC_MAX_BOUNDS);
         s->first_deltas[entry] = s->deltas[entry * MSC_MAX_BOUNDS];
         s->loads[entry] = load_of(s, entry);
@@ -128,8 +125,8 @@ static double limits_violation(const struct msc_plan_search *s, const struct cha
         double value = s->values[1 + i];
         for (size_t k = 0; k < c->n; k++) {
             const double *field = s->fields[1 + i];
-            value += field[entry_of(s, c->tasks[k], c->choices[k])] -
-                     field[entry_of(s, c->tasks[k], s->moves.point[c->tasks[k]])];
+            value += field[msc_plan__entry(s, c->tasks[k], c->choices[k])] -
+                     field[msc_plan__entry(s, c->tasks[k], s->moves.point[c->tasks[k]])];
         }
         double over = fmax(value - limit->max, limit->min - value);
         double size = fabs(isinf(limit->max) ? limit->min : limit->max);
@@ -155,14 +152,14 @@ static bool is_too_far(const struct msc_plan_search *s, const struct change *c) 
 
 // Sets the value of a change of one task.
 static void rate_value(const struct msc_plan_search *s, struct change *c) {
-    c->value = s->fields[0][entry_of(s, c->tasks[0], c->choices[0])] -
-               s->fields[0][entry_of(s, c->tasks[0], s->moves.point[c->tasks[0]])];
+    c->value = s->fields[0][msc_plan__entry(s, c->tasks[0], c->choices[0])] -
+               s->fields[0][msc_plan__entry(s, c->tasks[0], s->moves.point[c->tasks[0]])];
 }
 
 static void rate_violation(const struct msc_plan_search *s, struct change *c) {
     double deltas[MSC_MAX_BOUNDS] = {0};
     for (size_t k = 0; k < c->n; k++) {
-        size_t entry = entry_of(s, c->tasks[k], c->choices[k]);
+        size_t entry = msc_plan__entry(s, c->tasks[k], c->choices[k]);
         for (size_t i = 0; i < s->moves.bounds->n_items; i++) {
             deltas[i] += s->deltas[entry * MSC_MAX_BOUNDS + i];
         }
@@ -176,7 +173,7 @@ static bool holds_after(const struct msc_plan_search *s, struct change *c) {
         const struct msc_exact_bound *bound = &s->moves.bounds->items[i];
         double value = s->moves.values[i];
         for (size_t k = 0; k < c->n; k++) {
-            value += s->deltas[entry_of(s, c->tasks[k], c->choices[k]) * MSC_MAX_BOUNDS + i];
+            value += s->deltas[msc_plan__entry(s, c->tasks[k], c->choices[k]) * MSC_MAX_BOUNDS + i];
         }
         if (value - bound->max > msc_exact_moves_slack(bound->max) ||
             bound->min - value > msc_exact_moves_slack(bound->min)) {
@@ -220,7 +217,7 @@ static void look_at_block(struct msc_plan_search *s, size_t block, double violat
     double max = s->moves.bounds->items[0].max;
     double least = INFINITY, best_price = best->n > 0 ? price(best, violation) : INFINITY;
     for (size_t t = block * BLOCK_TASKS; t < end && t < space->n_tasks; t++) {
-        size_t first = entry_of(s, t, 0);
+        size_t first = msc_plan__entry(s, t, 0);
         double now = s->fields[0][first + s->moves.point[t]];
         for (uint32_t c = 0; c < space->tasks[t].n_choices; c++) {
             struct change change = {.value = s->fields[0][first + c] - now};
@@ -253,66 +250,77 @@ static bool has_steady_prices(const struct msc_plan_search *s) {
            s->moves.values[0] - bound->max > s->most_delta * (1.0 + PRICE_SLACK);
 }
 
-// The bounds and limits that the current point breaks. Only a change that brings one of these values
-// nearer to its limit can lower the violation.
+// The bounds and limits that the current point breaks, and how much one unit of the value adds to the
+// violation. Only a change that brings one of these values nearer to its limit can lower it.
 struct broken {
     size_t n_items, n_limits;
     size_t items[MSC_MAX_BOUNDS], limits[MSC_MAX_BOUNDS];
-    double item_signs[MSC_MAX_BOUNDS], limit_signs[MSC_MAX_BOUNDS]; // 1: the value must decrease
+    double of_item[MSC_MAX_BOUNDS], of_limit[MSC_MAX_BOUNDS];
 };
+
+// What one unit of a value that breaks its limits adds to the violation; 0 if it breaks none.
+static double unit_violation(double value, double min, double max) {
+    double limit = value > max ? fabs(max) : fabs(min), size = limit > 0.0 ? limit : 1.0;
+    return value > max ? 1.0 / size : value < min ? -1.0 / size : 0.0;
+}
 
 static void find_broken(const struct msc_plan_search *s, struct broken *out) {
     out->n_items = out->n_limits = 0;
     for (size_t i = 0; i < s->moves.bounds->n_items; i++) {
         const struct msc_exact_bound *bound = &s->moves.bounds->items[i];
-        if (s->moves.values[i] > bound->max || s->moves.values[i] < bound->min) {
-            out->items[out->n_items] = i;
-            out->item_signs[out->n_items++] = s->moves.values[i] > bound->max ? 1.0 : -1.0;
-        }
+        double unit = unit_violation(s->moves.values[i], bound->min, bound->max);
+        out->items[out->n_items] = i;
+        out->of_item[out->n_items] = unit;
+        out->n_items += unit != 0.0;
     }
     for (size_t i = 0; i < s->n_limits; i++) {
-        const struct msc_plan_limit *limit = &s->limits[i];
-        if (s->values[1 + i] > limit->max || s->values[1 + i] < limit->min) {
-            out->limits[out->n_limits] = i;
-            out->limit_signs[out->n_limits++] = s->values[1 + i] > limit->max ? 1.0 : -1.0;
-        }
+        double unit = unit_violation(s->values[1 + i], s->limits[i].min, s->limits[i].max);
+        out->limits[out->n_limits] = i;
+        out->of_limit[out->n_limits] = unit;
+        out->n_limits += unit != 0.0;
     }
 }
 
-static bool may_lower(const struct msc_plan_search *s, const struct broken *broken, size_t task,
-                      uint32_t choice) {
-    size_t entry = entry_of(s, task, choice), now = entry_of(s, task, s->moves.point[task]);
+// The most by which a change to the choice `entry` of a task can lower the violation, where `now` is
+// the entry of the task's choice; 0: it cannot.
+static double most_fall(const struct msc_plan_search *s, const struct broken *broken, size_t entry,
+                        size_t now) {
+    double sum = 0.0;
     for (size_t i = 0; i < broken->n_items; i++) {
-        if (broken->item_signs[i] * s->deltas[entry * MSC_MAX_BOUNDS + broken->items[i]] < 0.0) {
-            return true;
-        }
+        double rise = broken->of_item[i] * s->deltas[entry * MSC_MAX_BOUNDS + broken->items[i]];
+        sum -= rise < 0.0 ? rise : 0.0;
     }
     for (size_t i = 0; i < broken->n_limits; i++) {
         const double *field = s->fields[1 + broken->limits[i]];
-        if (broken->limit_signs[i] * (field[entry] - field[now]) < 0.0) {
-            return true;
-        }
+        double rise = broken->of_limit[i] * (field[entry] - field[now]);
+        sum -= rise < 0.0 ? rise : 0.0;
     }
-    return false;
+    return sum;
 }
 
-// The change of least price among those that lower the violation, or none.
+// The change of least price among those that lower the violation, or none. A change that raises the
+// value is left out if its price would exceed the least one even if the violation fell the most.
 static struct change cheapest_of_all(const struct msc_plan_search *s, double violation) {
     const struct msc_space *space = s->moves.bounds->space;
     struct change best = {.violation = violation};
+    double best_price = INFINITY, most_price = INFINITY;
     struct broken broken;
     find_broken(s, &broken);
     for (size_t t = 0; t < space->n_tasks; t++) {
+        size_t first = msc_plan__entry(s, t, 0), now = first + s->moves.point[t];
         for (uint32_t c = 0; c < space->tasks[t].n_choices; c++) {
-            struct change change = {.n = 1, .tasks = {t}, .choices = {c}};
-            if (c == s->moves.point[t] || !may_lower(s, &broken, t, c)) {
+            double value = s->fields[0][first + c] - s->fields[0][now];
+            double fall = first + c == now ? 0.0 : most_fall(s, &broken, first + c, now);
+            if (!(fall > 0.0) || (value > 0.0 && value > most_price * fall)) {
                 continue;
             }
-            rate_value(s, &change);
+            struct change change = {.n = 1, .tasks = {t}, .choices = {c}, .value = value};
             rate_violation(s, &change);
-            bool is_cheaper = change.violation < violation &&
-                              (best.n == 0 || price(&change, violation) < price(&best, violation));
-            best = is_cheaper ? change : best;
+            if (change.violation < violation && price(&change, violation) < best_price) {
+                best = change;
+                best_price = price(&change, violation);
+                most_price = fmax(best_price, 0.0) * (1.0 + PRICE_SLACK);
+            }
         }
     }
     return best;
@@ -349,7 +357,7 @@ static struct change best_single(struct msc_plan_search *s, size_t *n_firsts) {
     struct change best = {.value = -LEAST_GAIN};
     *n_firsts = 0;
     for (size_t t = 0; t < space->n_tasks; t++) {
-        const double *field = s->fields[0] + entry_of(s, t, 0);
+        const double *field = s->fields[0] + msc_plan__entry(s, t, 0);
         for (uint32_t c = 0; c < space->tasks[t].n_choices; c++) {
             if (!(field[c] - field[s->moves.point[t]] < -LEAST_GAIN)) {
                 continue; // true of most choices, the current one included
@@ -359,7 +367,7 @@ static struct change best_single(struct msc_plan_search *s, size_t *n_firsts) {
             if (change.value < best.value && !is_too_far(s, &change) && holds_after(s, &change)) {
                 best = change;
             }
-            change.value += s->price * s->loads[entry_of(s, t, c)];
+            change.value += s->price * s->loads[msc_plan__entry(s, t, c)];
             offer_first(s, n_firsts, &change);
         }
     }
@@ -381,7 +389,7 @@ static void pair_with(struct msc_plan_search *s, const struct change *first, str
     const struct msc_space *space = s->moves.bounds->space;
     shift_field(s, first);
     for (size_t t = 0; t < space->n_tasks; t++) {
-        const double *field = s->shifted + entry_of(s, t, 0);
+        const double *field = s->shifted + msc_plan__entry(s, t, 0);
         uint32_t now = s->moves.point[t];
         double needed = best->value - first->value + field[now];
         for (uint32_t c = 0; t != first->tasks[0] && c < space->tasks[t].n_choices; c++) {
@@ -440,7 +448,7 @@ static double find_most_delta(const struct msc_plan_search *s) {
     const struct msc_space *space = s->moves.bounds->space;
     double most = 0.0;
     for (size_t t = 0; t < space->n_tasks; t++) {
-        const double *deltas = s->first_deltas + entry_of(s, t, 0);
+        const double *deltas = s->first_deltas + msc_plan__entry(s, t, 0);
         double low = deltas[0], high = deltas[0];
         for (uint32_t c = 1; c < space->tasks[t].n_choices; c++) {
             low = fmin(low, deltas[c]);
@@ -451,7 +459,7 @@ static double find_most_delta(const struct msc_plan_search *s) {
     return most;
 }
 
-static void start_at(struct msc_plan_search *s, const uint32_t choices[]) {
+void msc_plan__start_at(struct msc_plan_search *s, const uint32_t choices[]) {
     msc_exact_moves_start(&s->moves, choices);
     for (size_t which = 0; which <= s->n_limits; which++) {
         set_field(s, which);
@@ -463,89 +471,6 @@ static void start_at(struct msc_plan_search *s, const uint32_t choices[]) {
     s->most_delta = find_most_delta(s);
 }
 
-// ---- Relaxation -------------------------------------------------------------------------------
-
-#define BISECTIONS 40
-
-static uint32_t least_choice(const struct msc_plan_search *s, size_t task, double price) {
-    uint32_t best = s->moves.point[task];
-    size_t first = s->moves.bounds->offsets[task];
-    for (uint32_t c = 0; c < s->moves.bounds->space->tasks[task].n_choices; c++) {
-        double here = s->fields[0][first + c] + price * s->loads[first + c];
-        double least = s->fields[0][first + best] + price * s->loads[first + best];
-        best = here < least || (here == least && s->loads[first + c] < s->loads[first + best])
-                   ? c
-                   : best;
-    }
-    return best;
-}
-
-// What the choice `entry` of a task adds to the value of a limit.
-static double limit_delta(const struct msc_plan_search *s, size_t limit, size_t task,
-                          size_t entry) {
-    const double *field = s->fields[1 + limit];
-    return field[entry] - field[entry_of(s, task, s->moves.point[task])];
-}
-
-// Adds the loads of the upper limits to those of the bounds. An infinite limit adds nothing.
-static void add_limit_loads(struct msc_plan_search *s) {
-    const struct msc_space *space = s->moves.bounds->space;
-    for (size_t i = 0; s->relaxes_limits && i < s->n_limits; i++) {
-        double size = fabs(s->limits[i].max);
-        for (size_t t = 0; t < space->n_tasks; t++) {
-            for (uint32_t c = 0; c < space->tasks[t].n_choices; c++) {
-                size_t entry = entry_of(s, t, c);
-                s->loads[entry] += limit_delta(s, i, t, entry) / (size > 0.0 ? size : 1.0);
-            }
-        }
-    }
-}
-
-// Whether the bounds hold if each task takes the choice of least value plus price times load. Costs
-// and values of limits are treated as additive.
-static bool holds_at(const struct msc_plan_search *s, double price) {
-    double deltas[MSC_MAX_BOUNDS] = {0}, of_limits[MSC_MAX_BOUNDS] = {0};
-    for (size_t t = 0; t < s->moves.bounds->space->n_tasks; t++) {
-        size_t entry = entry_of(s, t, least_choice(s, t, price));
-        for (size_t i = 0; s->relaxes_limits && i < s->n_limits; i++) {
-            of_limits[i] += limit_delta(s, i, t, entry);
-        }
-        for (size_t i = 0; i < s->moves.bounds->n_items; i++) {
-            deltas[i] += s->deltas[entry * MSC_MAX_BOUNDS + i];
-        }
-    }
-    for (size_t i = 0; i < s->n_limits; i++) {
-        if (s->relaxes_limits && s->values[1 + i] + of_limits[i] > s->limits[i].max) {
-            return false;
-        }
-    }
-    return msc_exact_moves_violation(&s->moves, deltas) == 0.0;
-}
-
-void msc_plan_search_relax(struct msc_plan_search *s, uint32_t choices[]) {
-    const struct msc_space *space = s->moves.bounds->space;
-    double low = 0.0, high = 1e-9;
-    start_at(s, choices);
-    add_limit_loads(s);
-    if (holds_at(s, 0.0)) {
-        high = 0.0;
-    }
-    for (int i = 0; i < 2 * BISECTIONS && high > 0.0 && !holds_at(s, high); i++) {
-        low = high;
-        high *= 4.0;
-    }
-    for (int i = 0; i < BISECTIONS && high > 0.0; i++) {
-        double middle = 0.5 * (low + high);
-        bool holds = holds_at(s, middle);
-        high = holds ? middle : high;
-        low = holds ? low : middle;
-    }
-    s->price = high;
-    for (size_t t = 0; t < space->n_tasks; t++) {
-        choices[t] = least_choice(s, t, high);
-    }
-}
-
 // ---- Search -----------------------------------------------------------------------------------
 
 double msc_plan_search_run(struct msc_plan_search *s, uint32_t choices[], size_t max_steps,
@@ -553,7 +478,7 @@ double msc_plan_search_run(struct msc_plan_search *s, uint32_t choices[], size_t
     size_t n_tasks = s->moves.bounds->space->n_tasks, n_firsts;
     s->start = choices;
     s->n_changed = 0;
-    start_at(s, choices);
+    msc_plan__start_at(s, choices);
     double now = violation_now(s);
     for (size_t step = 0; step < max_steps && !msc_cancel_soon(s->cancel); step++) {
         struct change change = now > 0.0 ? cheapest_single(s, now) : best_single(s, &n_firsts);
@@ -578,7 +503,7 @@ bool msc_plan_search_neighbour(struct msc_plan_search *s, uint32_t choices[],
                                const void *context) {
     const struct msc_space *space = s->moves.bounds->space;
     struct change best = {.value = INFINITY};
-    start_at(s, choices);
+    msc_plan__start_at(s, choices);
     for (size_t t = 0; t < space->n_tasks; t++) {
         uint32_t before = choices[t];
         for (uint32_t c = 0; c < space->tasks[t].n_choices; c++) {

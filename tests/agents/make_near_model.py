@@ -21,7 +21,7 @@ ASKED = [(0, 1, 1), (1, 0, 1), (2, 2, 1), (3, 0, 0)]
 
 
 def distance(task, a, b):
-    return 0 if a == b else 0.5 + 0.5 * abs(int(a) - int(b)) / (COUNTS[task] - 1)
+    return 0 if a == b else 0.2 + 0.8 * abs(int(a) - int(b)) / (COUNTS[task] - 1)
 
 
 def causes(x):
@@ -47,7 +47,7 @@ def breaks():
 
 
 def chance(x):
-    weights = np.array([np.exp(-2 * sum(distance(t, a, c) for t, (a, c) in enumerate(zip(x, z))))
+    weights = np.array([np.exp(-3 * sum(distance(t, a, c) for t, (a, c) in enumerate(zip(x, z))))
                         for z in POINTS])
     b = breaks()
     own = np.prod([1 - b[c] for c in causes(x)])
@@ -67,6 +67,7 @@ def fitted(rates, noise, summed):
     mean = ones @ inverse @ y / (ones @ inverse @ ones)
     variance = (y - mean) @ inverse @ (y - mean) / len(y)
     value = -0.5 * len(y) * np.log(variance) - 0.5 * np.linalg.slogdet(k)[1]
+    value -= 0.5 * np.sum(np.log(np.array(rates) / 0.3) ** 2)  # the prior of the rates
     return value, points, y, inverse, mean, variance
 
 

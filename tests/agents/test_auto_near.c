@@ -55,8 +55,7 @@ static void test_agents_auto_near__chances(void **state) {
     static const double breaks[] = {0.190892552192,  0.0411014394111, 0.025,
                                     0.0448715293586, 0.468852646138,  0.025,
                                     0.025,           0.0337422786022, 0.0236358374575};
-    static const double chances[] = {0.794234285485, 0.579717995053, 0.933852000084,
-                                     0.412900510072};
+    static const double chances[] = {0.809744403128, 0.600873607861, 0.943521768356, 0.42905555627};
     struct small_space p;
     struct msc_chance chance;
     (void)state;
@@ -126,11 +125,11 @@ static void test_agents_auto_near__late_points(void **state) {
 // ---- The model without a base -----------------------------------------------------------------
 
 static void test_agents_auto_near__predictions(void **state) {
-    static const double rates[] = {3.0, 3.0, 0.03};
-    static const double expected[][2] = {{1.08753813076, 0.564372026439},
-                                         {1.72427057414, 0.215579175111},
-                                         {0.418705414026, 0.014983798998},
-                                         {1.08687554407, 0.224392818286}};
+    static const double rates[] = {1.0, 0.3, 0.3};
+    static const double expected[][2] = {{1.08767950201, 0.622766835526},
+                                         {1.33097793524, 0.275201338999},
+                                         {0.769076767418, 0.23508289315},
+                                         {0.773542859416, 0.330397552692}};
     struct small_space p;
     struct msc_near_model m;
     (void)state;
@@ -143,8 +142,8 @@ static void test_agents_auto_near__predictions(void **state) {
         }
     }
     assert_true(msc_near_model_fit(&m));
-    assert_true(m.is_log && m.noise == 0.001 && m.summed == 0.9);
-    assert_true(is_close(m.mean, 0.984300043794) && is_close(m.variance, 0.269328876258));
+    assert_true(m.is_log && m.noise == 0.1 && m.summed == 0.0);
+    assert_true(is_close(m.mean, 0.854983258109) && is_close(m.variance, 0.246535105926));
     for (size_t t = 0; t < 3; t++) {
         assert_true(is_close(m.rates[t], rates[t]));
     }
@@ -392,7 +391,8 @@ static void test_agents_auto_near__dearest_choices_fail(void **state) {
         size_t first = p.bounds.offsets[4];
         for (size_t e = 0; e < p.bounds.n_entries; e++) {
             bool is_bad = e == first || e == first + 1;
-            assert_true(is_bad == (msc_chance_of_break(&a->chance, e) > 0.5));
+            // The agent avoids a bad choice before it is sure.
+            assert_true(is_bad == (msc_chance_of_break(&a->chance, e) > 0.3));
         }
         assert_true(says(agent, "the most expensive plan fails"));
         msc_agent_destroy(agent);
