@@ -21,7 +21,7 @@ from torch import nn
 
 from train_text import Bert, Encoder, licences, passages, train
 
-WORDS, LENGTH, SAMPLES = 1000, 64, 64
+WORDS, LENGTH, SAMPLES = 1024, 64, 64
 SIZE = {"vocab_size": WORDS, "hidden_size": 320, "num_hidden_layers": 6, "num_attention_heads": 5}
 RANDOM = {  # class of the network, of its configuration, and the configuration's values
     "bert-8m": ("BertForTokenClassification", "BertConfig", {**SIZE, "intermediate_size": 1280, "num_labels": 64}),
