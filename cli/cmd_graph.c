@@ -346,8 +346,7 @@ static enum msc_status load_with(struct msc_graph **out, bool *is_bound,
     if (!has_weights) {
         msc_log(&call->console->log, MSC_LOG_WARNING,
                 "%s: there is no .safetensors file of this name next to it, so the graph has no "
-                "weights; "
-                "--bind, --sites, --channels, --placement and --output need them",
+                "weights; --bind, --sites, --channels, --placement and --output need them",
                 v->model);
     }
     return MSC_OK;

@@ -441,12 +441,10 @@ const struct msc_cli_command msc_cmd_quantize = {
         "plan with the least loss on a held-out fifth of the samples. If worthwhile, the tensors "
         "that lose most at 8 bits stay float, and joints that integers would slow down compute in "
         "floats from 8-bit weights. Then adjusts the weights to the quantised inputs; --effort "
-        "best "
-        "also adjusts wide weights. With --effort fast, only finds ranges and corrects biases. If "
-        "the target's runtime is installed, the table also shows its result. No other "
+        "best also adjusts wide weights. With --effort fast, only finds ranges and corrects "
+        "biases. If the target's runtime is installed, the table also shows its result. No other "
         "file is written. NAMES and PATTERNS are separated by commas or are a JSON list; these "
-        "options "
-        "may be repeated. `mscgym graph MODEL` prints the names.",
+        "options may be repeated. `mscgym graph MODEL` prints the names.",
     .examples = "  mscgym quantize model.onnx --inputs inputs.npz -o small.onnx\n"
                 "  mscgym quantize model.onnx --inputs inputs.npz -o small.onnx --target openvino\n"
                 "  mscgym quantize detector.onnx --inputs inputs.npz -o small.onnx --loss-tensors "

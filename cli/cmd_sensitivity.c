@@ -160,10 +160,9 @@ const struct msc_cli_command msc_cmd_sensitivity = {
     .description =
         "Given a configuration: measures each choice with all other tasks at their most expensive "
         "choice, then pairs of the choices that lose most, then the plan of least summed loss. The "
-        "measurements are a search with a record of its own: Ctrl-C stops it, and the same "
-        "command continues it. Given a record of any search: prints what its trials show. The "
-        "interaction of "
-        "a pair is its added loss minus the sum of the added losses of the two choices alone.",
+        "measurements are a search with a record of its own: Ctrl-C stops it, and the same command "
+        "continues it. Given a record of any search: prints what its trials show. The interaction "
+        "of a pair is its added loss minus the sum of the added losses of the two choices alone.",
     .examples = "  mscgym sensitivity digits.json\n"
                 "  mscgym sensitivity digits.json --pairs 200 --csv > digits.csv\n"
                 "  mscgym sensitivity msc_workspace/digits.jsonl\n"

@@ -281,9 +281,8 @@ const struct msc_cli_command msc_cmd_show = {
     .description =
         "Several records are compared: their configurations, their progress over trials and over "
         "time, their winners task by task, and their fronts. noise_ratio is the relative change of "
-        "the "
-        "winner's distill_loss that rounding alone may cause; isolated_loss_sum adds the losses of "
-        "the winner's choices, each measured with everything else float.",
+        "the winner's distill_loss that rounding alone may cause; isolated_loss_sum adds the "
+        "losses of the winner's choices, each measured with everything else float.",
     .examples = "  mscgym show msc_workspace/digits.jsonl --top 10\n"
                 "  mscgym show msc_workspace/digits.jsonl --best\n"
                 "  mscgym show a.jsonl b.jsonl\n"

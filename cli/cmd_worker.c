@@ -11,9 +11,17 @@
 
 struct worker_values {
     struct msc_cli_common common;
+    int64_t place;
 };
 
-static const struct msc_cli_option options[] = {{0}};
+static const struct msc_cli_option options[] = {
+    {.name = "place",
+     .argument = "N",
+     .type = MSC_CLI_COUNT,
+     .help = "number of this worker among those of its machine, from 0 (default: 0)",
+     .details = "If the search names no particular GPU, workers take equal GPUs in turn.",
+     .offset = offsetof(struct worker_values, place)},
+    {0}};
 
 // Reports that the parent process lives, whatever its child does. A failed write is repeated with
 // the next beat.
@@ -22,7 +30,7 @@ static void beat(bool is_busy) {
     msc_node_write_line(STDOUT_FILENO, line, strlen(line), false);
 }
 
-static int serve(const struct msc_cli_call *call) {
+static int serve(const struct msc_cli_call *call, size_t place) {
     static struct msc_cancel cancel; // static, because a signal may arrive until the process ends
     struct msc_worker worker = {0};
     enum msc_status status = msc_output_keep();
@@ -30,7 +38,7 @@ static int serve(const struct msc_cli_call *call) {
         status = msc_worker_open(&worker, &cancel);
     }
     if (status == MSC_OK) {
-        status = msc_node_serve(STDIN_FILENO, msc_output_descriptor(), &worker, &cancel,
+        status = msc_node_serve(STDIN_FILENO, msc_output_descriptor(), place, &worker, &cancel,
                                 &call->console->log);
     }
     bool is_leaving = msc_worker_leave(&worker, status);
@@ -40,13 +48,13 @@ static int serve(const struct msc_cli_call *call) {
                             : msc_cli_fail(call, status);
 }
 
-static int cmd_worker(const struct msc_cli_call *call, void *values) {
+static int cmd_worker(const struct msc_cli_call *call, void *payload) {
+    const struct worker_values *v = payload;
     int code = MSC_CLI_FAILED;
     const struct msc_supervise_options supervision = {
         .argv = call->whole_argv, .log = &call->console->log, .beat = beat};
-    (void)values;
     if (msc_worker_is_wanted()) {
-        return serve(call);
+        return serve(call, v->place > 0 ? (size_t)v->place : 0);
     }
     msc_output_give_back();
     enum msc_status status = msc_supervise(&code, &supervision);

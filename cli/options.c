@@ -28,9 +28,8 @@ const struct msc_cli_option msc_cli_basic_options[] = {
              "configuration's)",
      .details =
          "The level applies to standard error and to MSC_LOG, and replaces the configuration's key "
-         "verbose. runtime is another name for info, warn for warning and critical for error. "
-         "The record does not depend on the level. With --quiet it applies only to MSC_LOG. "
-         "Workers of "
+         "verbose. runtime is another name for info, warn for warning and critical for error. The "
+         "record does not depend on the level. With --quiet it applies only to MSC_LOG. Workers of "
          "--cluster print only errors.",
      .offset = COMMON(log_level)},
     {.name = "color",
@@ -70,10 +69,9 @@ const struct msc_cli_option msc_cli_model_options[] = {
      .details =
          "The levels are sse41, avx, avx2, avx2_vnni, avx512_core, avx512_core_vnni, "
          "avx512_core_bf16 and avx512_core_amx, and on 64-bit Arm neon, neon_dotprod and "
-         "neon_i8mm. "
-         "Machines with different processors compute the same bits, under one numerics id, with a "
-         "level that all of them have. A lower level is slower. A level that this machine lacks is "
-         "refused.",
+         "neon_i8mm. Machines with different processors compute the same bits, under one numerics "
+         "id, with a level that all of them have. A lower level is slower. A level that this "
+         "machine lacks is refused.",
      .offset = COMMON(isa)},
     {.name = "threads",
      .argument = "N",
@@ -90,8 +88,7 @@ const struct msc_cli_option msc_cli_model_options[] = {
          "On a device with memory of its own the limit is for that memory. Less memory makes a "
          "search slower. A limit below the minimum that --dry-run prints is refused, and a trial "
          "that needs more than the limit fails. Results do not depend on the limit. mscgym run "
-         "uses all "
-         "free memory by default.",
+         "uses all free memory by default.",
      .offset = COMMON(memory_bytes)},
     {.name = "bind",
      .argument = "SYMBOL=N",

@@ -97,6 +97,9 @@ static inline void msc_bridge_close(struct msc_bridge *bridge) { // accepts NULL
 struct msc_bridge_local_options {
     const char *const *argv; // NULL-terminated; all texts here are borrowed until close
     size_t n_workers;
+    // argv[place_at] becomes the number of the worker's place, from 0 to n_workers - 1; 0: no word
+    // does. May be one past the end. A worker that replaces another has the same place.
+    size_t place_at;
     // `argv` submits a job that may wait in a queue for long. A worker then counts as up after its
     // first line. The worker's number is appended to its job's name, argv[name_at].
     bool are_jobs;

@@ -100,15 +100,18 @@ static void end_job(const struct local *l, int32_t worker) {
     }
 }
 
+static enum msc_status check_words(const struct local *l, bool is_room) {
+    return is_room ? MSC_OK
+                   : MSC_FAIL(MSC_E_INVALID, "%s: the command of the workers has too many words",
+                              l->options.argv[0]);
+}
+
 static enum msc_status start_job(struct local *l, struct msc_process **out, int32_t worker) {
     const struct msc_bridge_local_options *o = &l->options;
     const char *argv[MAX_WORDS];
     char word[256];
     snprintf(word, sizeof word, "%s%d.", o->argv[o->name_at], (int)worker);
-    if (!replace_word(argv, o->argv, o->name_at, word)) {
-        return MSC_FAIL(MSC_E_INVALID, "%s: the command of the workers has too many words",
-                        o->argv[0]);
-    }
+    MSC_TRY(check_words(l, replace_word(argv, o->argv, o->name_at, word)));
     return msc_process_start_gently(out, argv);
 }
 
@@ -159,8 +162,18 @@ static enum msc_status start_worker(struct local *l, struct place *place) {
     place->worker = l->n_workers++;
     place->is_told = false;
     place->is_ready = false;
-    return l->options.are_jobs ? start_job(l, &place->process, place->worker)
-                               : msc_process_start(&place->process, l->options.argv, NULL);
+    if (l->options.are_jobs) {
+        return start_job(l, &place->process, place->worker);
+    }
+    const char *const *words = l->options.argv;
+    const char *argv[MAX_WORDS];
+    char word[24];
+    if (l->options.place_at > 0) {
+        snprintf(word, sizeof word, "%zu", (size_t)(place - l->places));
+        MSC_TRY(check_words(l, replace_word(argv, words, l->options.place_at, word)));
+        words = argv;
+    }
+    return msc_process_start(&place->process, words, NULL);
 }
 
 // Starts workers that are due. True if a worker could not be started, as `event` says.

@@ -3,7 +3,6 @@
 #include "base/alloc.h"
 #include "base/process.h"
 #include "base/str.h"
-#include "kernels/vulkan/vulkan.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -114,4 +113,48 @@ enum msc_status msc_given_device(const char **out, struct msc_arena *arena, cons
                     "%s is %s, expected a number or the UUID of a whole GPU: Vulkan cannot open a "
                     "part of a GPU",
                     given.variable, given.first);
+}
+
+// ---- Workers of one machine -------------------------------------------------------------------
+
+// Index in `devices` of the one that `device` stands for; -1: it names a particular device, or there
+// is none.
+static int find_meant(const char *device, const struct msc_vulkan_device devices[], int n) {
+    bool is_auto = strcmp(device, "auto") == 0;
+    if (!is_auto && strcmp(device, "vulkan") != 0) {
+        return -1;
+    }
+    for (int i = 0; i < n; i++) {
+        if (is_auto ? devices[i].is_gpu && devices[i].is_usable : devices[i].index == 0) {
+            return i;
+        }
+    }
+    return -1;
+}
+
+static bool are_equal(const struct msc_vulkan_device *a, const struct msc_vulkan_device *b) {
+    return a->is_usable && b->is_usable && strcmp(a->name, b->name) == 0 &&
+           strcmp(a->driver, b->driver) == 0;
+}
+
+size_t msc_place_count(const char *device, const struct msc_vulkan_device devices[], int n) {
+    int meant = find_meant(device, devices, n);
+    size_t n_equal = 0;
+    for (int i = 0; meant >= 0 && i < n; i++) {
+        n_equal += are_equal(&devices[i], &devices[meant]);
+    }
+    return n_equal > 0 ? n_equal : 1;
+}
+
+enum msc_status msc_place_device(const char **out, struct msc_arena *arena, const char *device,
+                                 size_t place, const struct msc_vulkan_device devices[], int n) {
+    size_t n_equal = msc_place_count(device, devices, n), turn = 0;
+    int meant = find_meant(device, devices, n);
+    *out = device;
+    for (int i = 0; n_equal > 1 && i < n; i++) {
+        if (are_equal(&devices[i], &devices[meant]) && turn++ == place % n_equal) {
+            *out = msc_arena_printf(arena, "vulkan:%d", devices[i].index);
+        }
+    }
+    return MSC_ALLOCATED(*out);
 }

@@ -9,53 +9,24 @@
 enum { MIN_BITS = 2, MAX_BITS = 16 };
 enum { COLUMN_ONNXRUNTIME, COLUMN_OPENVINO, COLUMN_TENSORRT, COLUMN_TFLITE, N_COLUMNS };
 
+// What all targets that run in ONNX Runtime share.
+#define IN_ONNXRUNTIME                                                                             \
+    .column = COLUMN_ONNXRUNTIME, .runtime = "onnxruntime", .has_kernel_times = true,              \
+    .min_bits = MIN_BITS, .max_bits = MAX_BITS, .takes_groups = true, .takes = "2 to 16 bits",     \
+    .has_forms = true, .rounds_biases = true, .pairs_moves = true, .requantises = true
+
 static const struct msc_target targets[] = {
     // int8 weights and unsigned activations with a zero point. Weights of joints that read and
     // write floats may also have 4 bits or be grouped.
-    {.name = "onnxruntime",
-     .column = COLUMN_ONNXRUNTIME,
-     .runtime = "onnxruntime",
-     .has_kernel_times = true,
-     .min_bits = MIN_BITS,
-     .max_bits = MAX_BITS,
-     .takes_groups = true,
-     .takes = "2 to 16 bits",
-     .has_forms = true,
-     .rounds_biases = true,
-     .pairs_moves = true,
-     .requantises = true},
+    {.name = "onnxruntime", IN_ONNXRUNTIME},
     // ONNX Runtime on machines without VNNI. There, its kernels add two products of a signed and an
     // unsigned byte in 16 bits. This saturates for 8-bit weights but not for signed 7-bit weights.
     // Products of unsigned bytes are summed in 32 bits (measured with version 1.32 on an emulated
     // Haswell).
-    {.name = "onnxruntime_avx2",
-     .column = COLUMN_ONNXRUNTIME,
-     .runtime = "onnxruntime",
-     .has_kernel_times = true,
-     .min_bits = MIN_BITS,
-     .max_bits = MAX_BITS,
-     .takes_groups = true,
-     .takes = "2 to 16 bits",
-     .stores_unsigned = true,
-     .has_forms = true,
-     .rounds_biases = true,
-     .pairs_moves = true,
-     .requantises = true},
+    {.name = "onnxruntime_avx2", IN_ONNXRUNTIME, .stores_unsigned = true},
     // Weights in groups are read by ONNX Runtime's own operators, which keep them in few bits and
     // multiply floats.
-    {.name = "onnxruntime_nbits",
-     .column = COLUMN_ONNXRUNTIME,
-     .runtime = "onnxruntime",
-     .has_kernel_times = true,
-     .min_bits = MIN_BITS,
-     .max_bits = MAX_BITS,
-     .takes_groups = true,
-     .takes = "2 to 16 bits",
-     .has_forms = true,
-     .has_block_operators = true,
-     .rounds_biases = true,
-     .pairs_moves = true,
-     .requantises = true},
+    {.name = "onnxruntime_nbits", IN_ONNXRUNTIME, .has_block_operators = true},
     // OpenVINO's low-precision transformations: uint8 or int8 activations, int8 weights without a
     // zero point. Fewer bits are possible only for weights of joints that compute in float.
     {.name = "openvino",

@@ -12,6 +12,7 @@
 
 struct serving {
     int output;
+    size_t place; // among the workers of this machine
     struct msc_arena arena;
     const char *build;
     struct msc_setup *setup;    // created on the last init message
@@ -58,6 +59,21 @@ static enum msc_status check_library(struct msc_setup *setup, const char *wanted
                           e->folder);
 }
 
+// Chooses the GPU that this worker opens.
+static enum msc_status choose_device(struct serving *s, const cJSON *init) {
+    const char **device = &s->setup->config->device;
+    struct msc_vulkan_device devices[MSC_VULKAN_MAX_DEVICES];
+    if (cJSON_IsTrue(msc_json_get(init, "given_gpu"))) {
+        return msc_given_device(device, &s->arena, *device, s->options.cancel);
+    }
+    if (s->place == 0 || strcmp(*device, "cpu") == 0) {
+        return MSC_OK;
+    }
+    int n = msc_vulkan_list(devices, MSC_VULKAN_MAX_DEVICES);
+    return msc_place_device(device, &s->arena, *device, s->place, devices,
+                            n < MSC_VULKAN_MAX_DEVICES ? n : MSC_VULKAN_MAX_DEVICES);
+}
+
 static void close_last(struct serving *s) {
     msc_session_close(&s->session);
     msc_setup_destroy(s->setup);
@@ -78,10 +94,7 @@ static enum msc_status open_subject(void *payload, struct msc_node_subject *out,
     const char *path = msc_arena_printf(&s->arena, "%s%s", root ? root : "", record);
     MSC_TRY(MSC_ALLOCATED(path));
     MSC_TRY(msc_setup_open_record(&s->setup, path, &o));
-    if (cJSON_IsTrue(msc_json_get(init, "given_gpu"))) {
-        struct msc_config *config = s->setup->config;
-        MSC_TRY(msc_given_device(&config->device, &s->arena, config->device, o.cancel));
-    }
+    MSC_TRY(choose_device(s, init));
     MSC_TRY(check_library(s->setup, msc_json_text_of(init, "library")));
     MSC_TRY(msc_setup_load(s->setup, MSC_SETUP_LOOK));
     MSC_TRY(msc_session_open(&s->session, s->setup, 0, MSC_SETUP_LOOK));
@@ -100,11 +113,12 @@ static bool say(void *payload, const char *line, size_t length) {
     return msc_node_write_line(s->output, line, length, true);
 }
 
-enum msc_status msc_node_serve(int input, int output, struct msc_worker *worker,
+enum msc_status msc_node_serve(int input, int output, size_t place, struct msc_worker *worker,
                                const struct msc_cancel *cancel, const struct msc_log *log) {
     // Like a dry run, a node starts no agent, so the agent may be a program.
     struct serving s = {
         .output = output,
+        .place = place,
         .options = {
             .is_dry_run = true, .is_node = true, .log = log, .cancel = cancel, .worker = worker}};
     struct msc_node *node = NULL;

@@ -4,6 +4,7 @@
 #include "base/json.h"
 #include "base/str.h"
 #include "cluster/cluster.h"
+#include "cluster/given_device.h"
 #include "pipeline/session_learnt.h"
 #include "pipeline/session_race.h"
 #include "search/estimate.h"
@@ -120,18 +121,32 @@ static enum msc_status estimate_drops(struct msc_str *text, cJSON *object,
 
 // Measured costs (docs/cluster.md) of a pipe, of calls through Ray, and of srun, which takes 92 ms
 // for a message of more than a kilobyte.
-static struct msc_pool_costs costs_of(enum msc_cluster_kind kind) {
+static struct msc_pool_costs costs_of(enum msc_cluster_kind kind, size_t n_gpus) {
     static const double messages_s[] = {
         [MSC_CLUSTER_LOCAL] = 0.1e-3, [MSC_CLUSTER_RAY] = 3e-3, [MSC_CLUSTER_SLURM] = 0.184};
     static const double starts_s[] = {
         [MSC_CLUSTER_LOCAL] = 0.5, [MSC_CLUSTER_RAY] = 6.0, [MSC_CLUSTER_SLURM] = 2.0};
     long n_processors = sysconf(_SC_NPROCESSORS_ONLN);
-    return (struct msc_pool_costs){
-        .trial_s = 20e-6,
-        .worker_s = 0.8e-3,
-        .message_s = messages_s[kind],
-        .start_s = starts_s[kind],
-        .most = kind == MSC_CLUSTER_LOCAL && n_processors > 0 ? (size_t)n_processors : 0};
+    return (struct msc_pool_costs){.trial_s = 20e-6,
+                                   .worker_s = 0.8e-3,
+                                   .message_s = messages_s[kind],
+                                   .start_s = starts_s[kind],
+                                   .most = kind != MSC_CLUSTER_LOCAL ? 0
+                                           : n_gpus > 1              ? n_gpus
+                                           : n_processors > 0        ? (size_t)n_processors
+                                                                     : 0};
+}
+
+// The number of GPUs that local workers take in turn.
+static size_t count_gpus(const struct msc_session *s) {
+    struct msc_vulkan_device devices[MSC_VULKAN_MAX_DEVICES];
+    const char *device = s->setup->config->device;
+    if (strcmp(device, "cpu") == 0) {
+        return 1;
+    }
+    int n = msc_vulkan_list(devices, MSC_VULKAN_MAX_DEVICES);
+    return msc_place_count(device, devices,
+                           n < MSC_VULKAN_MAX_DEVICES ? n : MSC_VULKAN_MAX_DEVICES);
 }
 
 // With --cluster: estimates how many workers are worth having, and reports the figures that the
@@ -145,14 +160,13 @@ static enum msc_status estimate_workers(struct msc_str *text, cJSON *object,
         return MSC_OK;
     }
     MSC_TRY(msc_cluster_read(&c, &s->setup->arena, s->setup->options.cluster));
-    if (c.kind == MSC_CLUSTER_LOCAL && s->setup->model) {
-        msc_str_printf(text,
-                       "workers: local ones share the %d threads of this machine, and are not "
-                       "faster than one process: none are worth having\n",
-                       s->setup->model->n_threads);
+    size_t n_gpus = c.kind == MSC_CLUSTER_LOCAL && s->setup->model ? count_gpus(s) : 0;
+    if (n_gpus == 1) {
+        msc_str_append(text, "workers: local ones share the device of this machine, and are not "
+                             "faster than one process: none are worth having\n");
         return msc_json_add_number(object, "workers_worth_having", 0);
     }
-    const struct msc_pool_costs costs = costs_of(c.kind);
+    const struct msc_pool_costs costs = costs_of(c.kind, n_gpus);
     double left_s = isfinite(e->left_s) ? e->left_s : INFINITY;
     size_t n =
         msc_pool_worth(&worth_s, &costs, round_s, left_s, n_trials, msc_env_n_batches(s->env));

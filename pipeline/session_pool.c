@@ -126,12 +126,14 @@ static enum msc_status make_node_init(char **out, struct msc_session *s) {
 
 static enum msc_status open_local(struct msc_bridge **out, struct msc_session *s,
                                   const struct msc_cluster *c) {
-    const char **argv = msc_arena_array(&s->setup->arena, 4, sizeof *argv);
+    const char **argv = msc_arena_array(&s->setup->arena, 5, sizeof *argv);
     MSC_TRY(MSC_ALLOCATED(argv));
     argv[0] = s->setup->options.worker_program;
     argv[1] = "worker";
     argv[2] = "--quiet";
-    const struct msc_bridge_local_options o = {.argv = argv, .n_workers = (size_t)c->n};
+    argv[3] = "--place";
+    const struct msc_bridge_local_options o = {
+        .argv = argv, .n_workers = (size_t)c->n, .place_at = 4};
     return msc_bridge_open_local(out, &o);
 }
 

@@ -211,8 +211,7 @@ static enum msc_status check_choices(const struct msc_quantizer_options *o,
         if (o->choices[i].group_size > 0) {
             return MSC_FAIL(MSC_E_UNSUPPORTED,
                             "env.choices: \"%s\" has groups or blocks, which cannot be combined "
-                            "with pruning of "
-                            "channels; remove it, or prune first, then quantise",
+                            "with pruning of channels; remove it, or prune first, then quantise",
                             o->choices[i].label);
         }
     }

@@ -396,8 +396,7 @@ enum msc_status msc_latency__fit(struct msc_str *text, const struct msc_latency_
     MSC_TRY(fit_table(&f, job->plan, arena));
     msc_log(job->host->log, MSC_LOG_INFO,
             "latency of %s %s: float model %.0f us, uniform plan %.0f us; three mixed plans take "
-            "%.0f, %.0f, "
-            "%.0f us, predicted by the latency table %.0f, %.0f, %.0f us",
+            "%.0f, %.0f, %.0f us, predicted by the latency table %.0f, %.0f, %.0f us",
             source->runtime, source->version, times[MSC_LATENCY_FLOAT].us,
             times[MSC_LATENCY_UNIFORM].us, times[MSC_LATENCY_EVEN].us, times[MSC_LATENCY_ODD].us,
             times[MSC_LATENCY_JOINED].us, f.fitted[MSC_LATENCY_EVEN], f.fitted[MSC_LATENCY_ODD],

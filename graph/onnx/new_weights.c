@@ -177,10 +177,9 @@ static enum msc_status fail_unknown(struct name_check *c, size_t n_known) {
             return MSC_FAIL(
                 MSC_E_INVALID,
                 "new weight '%s' is not in the model; if the batch normalisation %.*s was folded "
-                "into "
-                "another layer when this file was exported, weights trained with it do not fit: "
-                "export the model with the normalisation (torch.onnx.export: optimize=False, or "
-                "training=TrainingMode.PRESERVE), or with the new weights",
+                "into another layer when this file was exported, weights trained with it do not "
+                "fit: export the model with the normalisation (torch.onnx.export: optimize=False, "
+                "or training=TrainingMode.PRESERVE), or with the new weights",
                 name, n_stem, name);
         }
     }

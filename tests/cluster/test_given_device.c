@@ -118,11 +118,60 @@ static void test_pipeline_given_device__without_tool(void **state) {
     msc_arena_finish(&arena);
 }
 
+// Two equal GPUs, another one, one that lacks what the backend needs, and a software driver.
+static const struct msc_vulkan_device machine[] = {
+    {.index = 0, .name = "llvmpipe", .driver = "llvmpipe 15", .is_usable = true},
+    {.index = 1, .name = "A100", .driver = "NVIDIA 580", .is_gpu = true, .is_usable = true},
+    {.index = 2, .name = "T4", .driver = "NVIDIA 580", .is_gpu = true, .is_usable = true},
+    {.index = 3, .name = "A100", .driver = "NVIDIA 580", .is_gpu = true},
+    {.index = 4, .name = "A100", .driver = "NVIDIA 580", .is_gpu = true, .is_usable = true},
+};
+
+static const struct {
+    const char *device;
+    size_t place;
+    const char *expected;
+} places[] = {
+    {"auto", 0, "vulkan:1"},     {"auto", 1, "vulkan:4"},
+    {"auto", 2, "vulkan:1"},     {"auto", 7, "vulkan:4"},
+    {"vulkan", 1, "vulkan"}, // the first device equals no other
+    {"vulkan:2", 1, "vulkan:2"}, {"vulkan:pci=0000:65:00.0", 1, "vulkan:pci=0000:65:00.0"},
+    {"cpu", 1, "cpu"},
+};
+
+static void test_pipeline_given_device__places(void **state) {
+    (void)state;
+    for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
+        struct msc_arena arena = {0};
+        const char *device = NULL;
+        assert_ok(msc_place_device(&device, &arena, places[i].device, places[i].place, machine,
+                                   sizeof machine / sizeof machine[0]));
+        assert_string_equal(device, places[i].expected);
+        msc_arena_finish(&arena);
+    }
+}
+
+static void test_pipeline_given_device__one_gpu(void **state) {
+    struct msc_arena arena = {0};
+    const char *device = NULL;
+    (void)state;
+    assert_int_equal(msc_place_count("auto", machine, 3), 1);
+    assert_int_equal(msc_place_count("auto", machine, 5), 2);
+    assert_int_equal(msc_place_count("cpu", machine, 5), 1);
+    assert_ok(msc_place_device(&device, &arena, "auto", 1, machine, 3));
+    assert_string_equal(device, "auto");
+    assert_ok(msc_place_device(&device, &arena, "vulkan", 1, machine, 0));
+    assert_string_equal(device, "vulkan");
+    msc_arena_finish(&arena);
+}
+
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_pipeline_given_device__names),
         cmocka_unit_test(test_pipeline_given_device__one_list),
         cmocka_unit_test(test_pipeline_given_device__without_tool),
+        cmocka_unit_test(test_pipeline_given_device__places),
+        cmocka_unit_test(test_pipeline_given_device__one_gpu),
     };
     msc_test_select(argc, argv);
     return cmocka_run_group_tests(tests, set_up, tear_down);

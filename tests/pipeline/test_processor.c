@@ -44,10 +44,9 @@ static void write_config(char path[256]) {
     msc_str_printf(&text,
                    "{\"model\": \"" FILES "tiny.onnx\", \"dataset\": {\"inputs\": \"" FILES
                    "inputs.npz\", \"batch\": 4}, \"quantize\": {\"target\": \"generic\", \"gym\": "
-                   "[{\"env\": {\"choices\": "
-                   "[{\"bits\": 8}, {\"bits\": 5}, {\"bits\": 3}], \"bounds\": {\"size_ratio\": "
-                   "{\"max\": 0.25}}}, \"agent\": {\"type\": \"random\"}, \"budget\": {\"trials\": "
-                   "20}, \"parallel\": 4}]}}");
+                   "[{\"env\": {\"choices\": [{\"bits\": 8}, {\"bits\": 5}, {\"bits\": 3}], "
+                   "\"bounds\": {\"size_ratio\": {\"max\": 0.25}}}, \"agent\": {\"type\": "
+                   "\"random\"}, \"budget\": {\"trials\": 20}, \"parallel\": 4}]}}");
     assert_ok(msc_file_write(path, text.data, text.length));
     msc_str_finish(&text);
 }

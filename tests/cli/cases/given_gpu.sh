@@ -1,4 +1,5 @@
-# A worker opens the GPU that its Slurm job was assigned, by its UUID. A script replaces srun.
+# A worker opens the GPU that its Slurm job was assigned, by its UUID. A script replaces srun. Workers
+# of one machine take equal devices in turn.
 . "$(dirname "$0")/../lib.sh"
 program=$(command -v mscgym)
 mkdir bin
@@ -36,5 +37,21 @@ if [ "$uuid" ]; then
         grep -q "worker [0-9]* is refused: it reported: device 'vulkan:uuid=GPU-12345678': no device matches; there .* (uuid=$uuid" ||
         echo 'another GPU is opened'
     CUDA_VISIBLE_DEVICES= search --device vulkan >/dev/null || echo 'a software driver needs a GPU'
+    # A driver that is listed twice gives two equal devices.
+    driver=$(ls /usr/share/vulkan/icd.d/lvp_icd.*.json 2>/dev/null | head -1)
+    if [ "$driver" ]; then
+        cp "$driver" a.json
+        cp "$driver" b.json
+        export VK_DRIVER_FILES=$PWD/a.json:$PWD/b.json VK_ICD_FILENAMES=$PWD/a.json:$PWD/b.json
+        mscgym search d.json --restart --quiet --device vulkan >/dev/null
+        mscgym show d/tiny.jsonl --canonical >alone.txt
+        mscgym search d.json --restart --quiet --device vulkan --cluster local:2 >/dev/null
+        mscgym show d/tiny.jsonl --canonical >both.txt
+        cmp alone.txt both.txt || echo 'other records on two devices'
+        mscgym search d.json --restart --device vulkan --cluster local:2 --dry-run |
+            grep -q 'workers: a round of' || echo 'two devices count as one'
+        mscgym search d.json --restart --device vulkan:0 --cluster local:2 --dry-run |
+            grep -q 'share the device' || echo 'a named device counts as two'
+    fi
 fi
 echo done
