@@ -67,6 +67,12 @@ def not_of_linear_layers(found):
     return [site["name"] for site in found if not linear & set(site["joints"])]
 
 
+def share_of(found, names):
+    """The share of the weights that these sites hold."""
+    sizes = {site["name"]: numpy.prod(site["shape"]) for site in found if site["kind"] == "weight"}
+    return float(sum(sizes.get(name, 0) for name in names) / max(sum(sizes.values()), 1))
+
+
 def search(mscgym, folder, network, samples, target, plan, methods):
     """The record of uniform plans: from trial 1 on, one per choice of the methods, in their order. In
     trial 0 weights have the bits of activations, or are float like these.
@@ -83,7 +89,9 @@ def search(mscgym, folder, network, samples, target, plan, methods):
            **STAGES.get(methods[0], {})}
     env["fix"] = {name: label for name, label in env["fix"].items() if name not in env["exclude"]}
     if weight_bits < activation_bits:
-        env["bounds"] = {"size_ratio": {"max": (weight_bits + activation_bits) / 2 / 32}}
+        between = (weight_bits + activation_bits) / 2 / 32
+        left = share_of(found, env["exclude"])
+        env["bounds"] = {"size_ratio": {"max": left + (1 - left) * between}}
     inputs = os.path.join(folder, "inputs.npz")
     numpy.savez(inputs, **samples)
     equalize = {"weights": weight_bits, "activations": min(activation_bits, 8)}
