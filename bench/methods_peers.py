@@ -70,6 +70,9 @@ def measure(peer, python, network, bits, seed, folder, minutes):
                 outputs = [arrays[name] for name in arrays.files]
         tried.append(line["preset"])
         loss, score = network.judge(outputs)
+        if loss == 0:
+            print(f"{network.name}: {peer} {line['preset']}: nothing was quantised", file=sys.stderr)
+            continue
         if best["loss"] is None or loss < best["loss"]:
             best = {"loss": loss, "score": score, "preset": line["preset"],
                     "version": line["version"], "seconds": line["seconds"]}

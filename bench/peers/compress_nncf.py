@@ -33,7 +33,6 @@ WEIGHTS = {
     "symmetric": {},
     "scale estimation": {"scale_estimation": True},
     "awq, scale estimation": {"awq": True, "scale_estimation": True},
-    "gptq": {"gptq": True},
 }
 
 

@@ -1,7 +1,8 @@
 """onnxsim (see compress.py); needs onnxsim >= 0.8 and onnxruntime. Quantises linear layers only. Weights of 4 bits
-are in groups of 32; with them, activations are float, or of 4 bits with a scale for each token when the network runs.
+are in groups of 32, and need opset 21; with them, activations are float, or of 4 bits with a scale for each token when the network runs.
 """
 import onnx
+import onnx.version_converter
 import onnxsim
 
 import compress
@@ -21,14 +22,11 @@ STEPS = {
 ROTATIONS = {"quarot, gptq": onnxsim.apply_quarot_gptq, "duquant": onnxsim.apply_duquant}
 
 
-def static(job, model, data):
-    kept = {node.name for node in job.joints(model)}
-    others = [node.name for node in model.graph.node if node.name not in kept]
-
+def static(model, data):
     def quantize(preset, path):
         smooth, _, method = preset.rpartition(" ")
         source = onnxsim.apply_smoothquant(model, data) if smooth else model
-        onnx.save(onnxsim.quantize_static(source, data, method=method, nodes_to_exclude=others), path)
+        onnx.save(onnxsim.quantize_static(source, data, method=method), path)
     return [*STATIC, "smooth minmax", "smooth mse"], quantize
 
 
@@ -53,8 +51,10 @@ def rotated(model, data):
 def main():
     job = compress.Job(__doc__)
     model = onnx.load(job.model)
+    if job.weight_bits < 8:
+        model = onnx.version_converter.convert_version(model, 21)
     data = job.batches(job.calibration, 8)
-    plans = {(8, 8, 0): lambda: static(job, model, data), (4, 32, 32): lambda: weights(model, data),
+    plans = {(8, 8, 0): lambda: static(model, data), (4, 32, 32): lambda: weights(model, data),
              (4, 4, 32): lambda: rotated(model, data)}
     if job.plan in plans:
         presets, quantize = plans[job.plan]()
