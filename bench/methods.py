@@ -7,8 +7,11 @@ samples that no choice was based on.
                [--beside FIGURES.json] [--save ROWS.json] [--json FILE]
 
 Networks and samples are those of methods_data.py: digits, fashion, resnet, vit, speech-embedding,
-mlsd-tiny, ocr-rec. Each seed draws other calibration samples. The table has medians and their spread, and the
-accuracy or the agreement of decoded characters. Weights are quantised per channel, in all layers.
+mlsd-tiny, ocr-rec; and bert-8m, gpt2-8m, llama-8m, encoder, which are not measured unless named. Each
+seed draws other calibration samples. The table has medians and their spread, and the accuracy or the
+agreement of decoded characters. Weights are quantised per channel, in all layers; of transformers, only
+in linear layers, and other products remain float. W4 is weights of 4 bits in groups of 32 and float
+activations.
 --target generic quantises the inputs of joints, onnxruntime all tensors that it requantises.
 "distill by channel" gives activations of depthwise convolutions one scale per channel; it must be
 named in --methods and needs generic.
@@ -43,8 +46,12 @@ METHODS = {
 }
 # Methods that run after a search, each with further members of the environment. The bounds of that
 # search allow only the plan of "affine".
-STAGES = {"distill": {}, "distill by channel": {"activations": {"per_channel": True}}}
-PLANS = {"W8A8": (8, 8), "W6A8": (6, 8), "W4A8": (4, 8), "W4A4": (4, 4)}
+STAGES = {"distill": {}, "distill by channel": {"activations": {"per_channel": True}},
+          "equalize, distill": {}}
+# Bits of weights, bits of activations (32: float), elements of a weight that share a scale (0: a channel).
+PLANS = {"W8A8": (8, 8, 0), "W6A8": (6, 8, 0), "W4A8": (4, 8, 0), "W4A4": (4, 4, 0), "W4": (4, 32, 32),
+         "W4A8 in groups": (4, 8, 32), "W4A4 in groups": (4, 4, 32)}
+USUAL = ("W8A8", "W6A8", "W4A8", "W4A4")
 
 
 def sites(mscgym, model, target):
@@ -53,25 +60,48 @@ def sites(mscgym, model, target):
     return json.loads(text)
 
 
-def search(mscgym, folder, model, samples, target, plan, methods):
+def not_of_linear_layers(found):
+    """The names of the sites that no linear layer reads. A joint that reads a weight and an activation is one."""
+    def joints(kind):
+        return {joint for site in found if site["kind"] == kind for joint in site["joints"]}
+    linear = joints("weight") & joints("activation")
+    return [site["name"] for site in found if not linear & set(site["joints"])]
+
+
+def share_of(found, names):
+    """The share of the weights that these sites hold."""
+    sizes = {site["name"]: numpy.prod(site["shape"]) for site in found if site["kind"] == "weight"}
+    return float(sum(sizes.get(name, 0) for name in names) / max(sum(sizes.values()), 1))
+
+
+def search(mscgym, folder, network, samples, target, plan, methods):
     """The record of uniform plans: from trial 1 on, one per choice of the methods, in their order. In
-    trial 0 weights have the bits of activations.
+    trial 0 weights have the bits of activations, or are float like these.
     """
-    weight_bits, activation_bits = PLANS[plan]
-    weights = [{"bits": weight_bits, **choice} for method in methods
+    weight_bits, activation_bits, group = PLANS[plan]
+    grouped = {"group_size": group} if group else {}
+    weights = [{"bits": weight_bits, **grouped, **choice} for method in methods
                for choice in METHODS["affine" if method in STAGES else method]]
-    env = {"choices": [{"bits": activation_bits}, *weights],
-           "fix": {site["name"]: str(activation_bits) for site in sites(mscgym, model, target)
-                   if site["kind"] == "activation"}, **STAGES.get(methods[0], {})}
+    is_float, found = activation_bits == 32, sites(mscgym, network.path, target)
+    env = {"choices": [{"float": True} if is_float else {"bits": activation_bits}, *weights],
+           "fix": {site["name"]: "float" if is_float else str(activation_bits) for site in found
+                   if site["kind"] == "activation"},
+           "exclude": not_of_linear_layers(found) if network.is_linear else [],
+           **STAGES.get(methods[0], {})}
+    env["fix"] = {name: label for name, label in env["fix"].items() if name not in env["exclude"]}
     if weight_bits < activation_bits:
-        env["bounds"] = {"size_ratio": {"max": (weight_bits + activation_bits) / 2 / 32}}
-    inputs = os.path.join(folder, "inputs.npy")
-    numpy.save(inputs, samples)
-    config = {"workspace": folder, "model": os.path.abspath(model), "verbose": "error",
+        between = (weight_bits + activation_bits) / 2 / 32
+        left = share_of(found, env["exclude"])
+        env["bounds"] = {"size_ratio": {"max": left + (1 - left) * between}}
+    inputs = os.path.join(folder, "inputs.npz")
+    numpy.savez(inputs, **samples)
+    equalize = {"weights": weight_bits, "activations": min(activation_bits, 8)}
+    config = {"workspace": folder, "model": os.path.abspath(network.path), "verbose": "error",
               "dataset": {"inputs": inputs},
               "quantize": {"target": target, "runtime": False, "gym": [
                   {"record": "r.jsonl", "env": env, "agent": {"type": "random"},
-                   "budget": {"trials": 0}, "distill": methods[0] in STAGES}]}}
+                   "budget": {"trials": 0}, "distill": methods[0] in STAGES,
+                   **({"equalize": equalize} if methods[0].startswith("equalize") else {})}]}}
     path = os.path.join(folder, "search.json")
     with open(path, "w") as file:
         json.dump(config, file)
@@ -92,7 +122,8 @@ class Network:
     def __init__(self, name):
         self.name = name
         self.path = common.model_path(name)
-        self.samples = methods_data.validation(name)
+        self.is_linear = name in methods_data.TRANSFORMERS  # only linear layers are quantised
+        self.samples = methods_data.validation_by_input(name)
         self.labels = methods_data.labels(name)
         self.truth = self.outputs(self.path)
 
@@ -111,9 +142,9 @@ class Network:
 
 def measure(mscgym, network, target, plan, seed, methods):
     """{method: (loss, score)} of one method with a stage, or of all methods without."""
-    samples = methods_data.calibration(network.name, seed)
+    samples = methods_data.calibration_by_input(network.name, seed)
     with tempfile.TemporaryDirectory() as folder:
-        record = search(mscgym, folder, network.path, samples, target, plan, methods)
+        record = search(mscgym, folder, network, samples, target, plan, methods)
         if methods[0] in STAGES:
             return {methods[0]: network.judge(network.outputs(export(mscgym, record)))}
         by_method, trial = {}, 1
@@ -171,7 +202,7 @@ def result_rows(rows):
     found = []
     kinds = {**{method: [method] for method in (*METHODS, *STAGES)},
              "best": [*METHODS, *STAGES]}
-    for network in methods_data.NETWORKS:
+    for network in (*methods_data.NETWORKS, *methods_data.TRANSFORMERS):
         for target in ("generic", "onnxruntime"):
             for plan in PLANS:
                 key = {"network": network, "target": target, "plan": plan}
@@ -189,7 +220,7 @@ def main():
     parser.add_argument("networks", nargs="*", default=list(methods_data.NETWORKS))
     parser.add_argument("--seeds", default="0,1,2")
     parser.add_argument("--target", default="generic,onnxruntime")
-    parser.add_argument("--rows", default=",".join(PLANS))
+    parser.add_argument("--rows", default=",".join(USUAL))
     parser.add_argument("--beside")
     parser.add_argument("--methods", default=",".join((*METHODS, "distill")))
     parser.add_argument("--save")

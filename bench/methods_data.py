@@ -1,13 +1,17 @@
-"""Calibration and validation samples for seven networks. The networks have never seen them, and there
-are enough of them to distinguish methods.
+"""Calibration and validation samples for seven networks, and four transformers. The networks have never
+seen them, and there are enough of them to distinguish methods.
 
-    calibration(NAME, SEED), validation(NAME) -> an array
+    calibration(NAME, SEED), validation(NAME) -> an array, for networks of one input
+    calibration_by_input(NAME, SEED), validation_by_input(NAME) -> {input: array}
     labels(NAME) -> the labels of validation, or None
 
-Digits are scikit-learn's; the images of fashion, resnet and vit are from Debian's dataset-fashion-mnist; photographs from
-mate-backgrounds, scikit-learn and python3-scipy; speech from asterisk-core-sounds-en-wav. Lines of
-text are licences rendered with fonts-dejavu-core. MSC_DEBIAN names a folder with unpacked packages, if
-they are not installed. Calibration samples never overlap validation samples; each seed draws others.
+Samples of transformers are stored with them (scripts/models/export_transformers.py): 64 for calibration,
+of which seeds other than 0 draw 48, and 64 others.
+
+Digits are scikit-learn's; the images of fashion, resnet and vit are from Debian's dataset-fashion-mnist;
+photographs from mate-backgrounds, scikit-learn and python3-scipy; speech from asterisk-core-sounds-en-wav.
+Lines of text are licences rendered with fonts-dejavu-core. MSC_DEBIAN names a folder with unpacked
+packages, if they are not installed. Calibration samples never overlap validation samples; each seed draws others.
 """
 import bz2
 import functools
@@ -201,6 +205,23 @@ def speech_validation():
     return speech()[300:812]
 
 
+# ---- Transformers -----------------------------------------------------------------------------
+
+TRANSFORMERS = ("bert-8m", "gpt2-8m", "llama-8m", "encoder")
+
+
+def stored(name, end):
+    with numpy.load(os.path.splitext(common.model_path(name))[0] + end) as file:
+        return dict(file)
+
+
+def transformer_calibration(name, seed):
+    samples = stored(name, ".inputs.npz")
+    n = len(next(iter(samples.values())))
+    drawn = numpy.arange(n) if seed == 0 else numpy.random.RandomState(seed).choice(n, 3 * n // 4, False)
+    return {k: v[drawn] for k, v in samples.items()}
+
+
 NETWORKS = {  # functions for calibration, validation and labels
     "digits": (digits_calibration, digits_validation, digits_labels),
     "fashion": (fashion_calibration, fashion_validation, fashion_labels),
@@ -213,12 +234,27 @@ NETWORKS = {  # functions for calibration, validation and labels
 
 
 def calibration(name, seed):
-    return numpy.ascontiguousarray(NETWORKS[name][0](seed))
+    return NETWORKS[name][0](seed)
 
 
 def validation(name):
-    return numpy.ascontiguousarray(NETWORKS[name][1]())
+    return NETWORKS[name][1]()
+
+
+def by_input(name, samples):
+    """{input: array} of samples for a network's first input."""
+    import onnx
+    model = onnx.load(common.model_path(name), load_external_data=False)
+    return {model.graph.input[0].name: numpy.ascontiguousarray(samples)}
+
+
+def calibration_by_input(name, seed):
+    return transformer_calibration(name, seed) if name in TRANSFORMERS else by_input(name, calibration(name, seed))
+
+
+def validation_by_input(name):
+    return stored(name, ".unseen.npz") if name in TRANSFORMERS else by_input(name, validation(name))
 
 
 def labels(name):
-    return NETWORKS[name][2]()
+    return None if name in TRANSFORMERS else NETWORKS[name][2]()

@@ -13,7 +13,10 @@ import methods_data
 import static
 
 PEERS = {"quantize_static": "compress_static.py", "nncf": "compress_nncf.py",
-         "aimet": "compress_aimet.py", "brevitas": "compress_brevitas.py"}
+         "aimet": "compress_aimet.py", "brevitas": "compress_brevitas.py",
+         "torchao": "compress_torchao.py", "onnxsim": "compress_onnxsim.py"}
+# Programs for torch read the network itself.
+FROM_TORCH = ("brevitas", "torchao")
 
 
 def parse(text):
@@ -27,15 +30,18 @@ def parse(text):
     return found
 
 
-def lines(python, program, network, bits, seed, folder, minutes):
+def lines(python, peer, network, bits, seed, folder, minutes):
     """(the lines that a program printed on its presets, whether it finished)"""
-    ready = os.path.join(folder, "ready.onnx")
-    static.prepare(network.path, ready, folder)
-    files = [os.path.join(folder, name) for name in ("calibration.npy", "validation.npy")]
-    numpy.save(files[0], methods_data.calibration(network.name, seed))
-    numpy.save(files[1], network.samples)
+    model, program = network.path, PEERS[peer]
+    if not (network.is_linear and peer in FROM_TORCH):
+        model = os.path.join(folder, "ready.onnx")
+        static.prepare(network.path, model, folder)
+    files = [os.path.join(folder, name) for name in ("calibration.npz", "validation.npz")]
+    numpy.savez(files[0], **methods_data.calibration_by_input(network.name, seed))
+    numpy.savez(files[1], **network.samples)
     path = os.path.join(common.HERE, "peers", program)
-    command = [python, path, ready, *files, *map(str, bits), folder]
+    command = [python, path, model, *files, *map(str, bits), folder]
+    command += ["--linear"] if network.is_linear else []
     is_through = True
     try:
         text = subprocess.run(command, check=True, stdout=subprocess.PIPE, timeout=60 * minutes,
@@ -52,7 +58,7 @@ def measure(peer, python, network, bits, seed, folder, minutes):
     preset finished in time.
     """
     best, tried = {"loss": None, "score": None}, []
-    found, is_through = lines(python, PEERS[peer], network, bits, seed, folder, minutes)
+    found, is_through = lines(python, peer, network, bits, seed, folder, minutes)
     for line in found:
         if "failed" in line:
             print(f"{network.name}: {peer} {line['preset']}: {line['failed']}", file=sys.stderr)
@@ -64,7 +70,10 @@ def measure(peer, python, network, bits, seed, folder, minutes):
                 outputs = [arrays[name] for name in arrays.files]
         tried.append(line["preset"])
         loss, score = network.judge(outputs)
+        if loss == 0:
+            print(f"{network.name}: {peer} {line['preset']}: nothing was quantised", file=sys.stderr)
+            continue
         if best["loss"] is None or loss < best["loss"]:
             best = {"loss": loss, "score": score, "preset": line["preset"],
-                    "version": line["version"]}
+                    "version": line["version"], "seconds": line["seconds"]}
     return {**best, "presets": tried} if tried or is_through else None

@@ -87,6 +87,9 @@ struct msc_config_dataset {
     struct msc_dataset_options options; // inputs NULL: no dataset; batch 0: from the model's shapes
     size_t n_states;
     struct msc_config_state *states;
+    // Activations may be quantised dynamically, so a batch has coarser scales than its samples have
+    // by themselves: without a given batch, the samples of a transformer run one by one.
+    bool is_dynamic;
     double validation_fraction;    // 0: none
     const char *validation_inputs; // a separate validation set; NULL: none
     const char *validation_labels;

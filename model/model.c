@@ -2,6 +2,7 @@
 
 #include "base/machine.h"
 #include "graph/external.h"
+#include "graph/target.h"
 #include "graph/onnx/load.h"
 #include "graph/operators_internal.h"
 #include "graph/passes/bind.h"
@@ -19,6 +20,8 @@
 // BATCH_BYTES, so that a batch stays in the caches of one core.
 #define BATCH_BYTES (8 << 20)
 #define MAX_BATCH 64
+// With so many rows of a sample, a linear layer hardly gains from a batch.
+#define MANY_ROWS 16
 #define LEAST_MEMORY_BYTES ((uint64_t)256 << 20)
 #define MOST_MEMORY_BYTES ((uint64_t)4 << 30) // by default
 
@@ -266,11 +269,26 @@ const char *msc_model_numerics(const struct msc_model *model) {
     return model->backend->def->numerics(model->backend);
 }
 
-// Bytes of the largest activation for one sample; 0 if a shape is not known.
-static enum msc_status largest_activation(double *out, const struct msc_model *m) {
+// What a single sample takes. Both are 0 if a shape is not known.
+struct of_sample {
+    double n_bytes; // of the largest activation
+    int64_t n_rows; // that a linear layer multiplies, at most
+};
+
+// The rows that a joint multiplies if its activation can be quantised dynamically, or 0.
+static int64_t rows_of(const struct msc_graph *g, const struct msc_joint *j) {
+    if (!msc_target_takes_dynamic(NULL, j->op)) {
+        return 0;
+    }
+    const struct msc_tensor *t = msc_graph_tensor(g, j->operands[0]);
+    int64_t length = t->n_dims > 0 ? t->dims[t->n_dims - 1] : 0;
+    return length > 0 ? msc_tensor_n_elements(t) / length : 0;
+}
+
+static enum msc_status measure_sample(struct of_sample *out, const struct msc_model *m) {
     struct msc_input_shape shapes[64];
     struct msc_graph *bound = NULL;
-    *out = 0;
+    *out = (struct of_sample){0};
     if (m->n_inputs > sizeof shapes / sizeof shapes[0]) {
         return MSC_OK;
     }
@@ -292,7 +310,11 @@ static enum msc_status largest_activation(double *out, const struct msc_model *m
     for (int32_t i = 0; i < msc_graph_n_tensors(bound); i++) {
         const struct msc_tensor *t = msc_graph_tensor(bound, i);
         int64_t n = t->producer == MSC_NO_ID ? 0 : msc_tensor_n_elements(t);
-        *out = fmax(*out, (double)n * (double)msc_dtype_bytes(t->dtype));
+        out->n_bytes = fmax(out->n_bytes, (double)n * (double)msc_dtype_bytes(t->dtype));
+    }
+    for (int32_t i = 0; i < msc_graph_n_joints(bound); i++) {
+        int64_t n = rows_of(bound, msc_graph_joint(bound, i));
+        out->n_rows = n > out->n_rows ? n : out->n_rows;
     }
     msc_graph_destroy(bound);
     return MSC_OK;
@@ -332,8 +354,8 @@ enum msc_status msc_model_set_states(struct msc_model *m, const struct msc_confi
     return MSC_OK;
 }
 
-static enum msc_status resolve_batch(int64_t *batch, const struct msc_model *m) {
-    double n_bytes = 0;
+static enum msc_status resolve_batch(int64_t *batch, const struct msc_model *m, bool is_dynamic) {
+    struct of_sample one;
     if (m->has_state) {
         return MSC_OK; // here the batch size is the length of a sequence
     }
@@ -347,11 +369,16 @@ static enum msc_status resolve_batch(int64_t *batch, const struct msc_model *m) 
                 m->path);
     }
     *batch = 1;
-    if (m->is_batched) {
-        MSC_TRY(largest_activation(&n_bytes, m));
-        while (n_bytes > 0 && *batch < MAX_BATCH && (double)(2 * *batch) * n_bytes <= BATCH_BYTES) {
-            *batch *= 2;
-        }
+    if (!m->is_batched) {
+        return MSC_OK;
+    }
+    MSC_TRY(measure_sample(&one, m));
+    if (is_dynamic && one.n_rows >= MANY_ROWS) {
+        return MSC_OK;
+    }
+    while (one.n_bytes > 0 && *batch < MAX_BATCH &&
+           (double)(2 * *batch) * one.n_bytes <= BATCH_BYTES) {
+        *batch *= 2;
     }
     return MSC_OK;
 }
@@ -476,7 +503,7 @@ static enum msc_status leave_out_shared(struct msc_model *m, const struct msc_da
 enum msc_status msc_model_load_dataset(struct msc_model *m, struct msc_config_dataset *from) {
     struct msc_dataset_options *o = &from->options;
     MSC_TRY(msc_model_set_states(m, from->states, from->n_states));
-    MSC_TRY(resolve_batch(&o->batch, m));
+    MSC_TRY(resolve_batch(&o->batch, m, from->is_dynamic));
     MSC_TRY(load_validation(m, from, o));
     MSC_TRY(resolve_sequence(m, o));
     MSC_TRY(msc_dataset_load(&m->dataset, o, m->specs, m->n_inputs));

@@ -42,40 +42,45 @@ def config(folder):
     return path
 
 
-def leave_sites(sim, model):
-    """Disables all quantisers except those of the inputs of joints."""
-    read = {name for node in model.graph.node if node.op_type in compress.JOINTS
-            for name in node.input[:2]}
+def leave_sites(sim, job):
+    """Disables all quantisers except those of the inputs of joints, or of their weights."""
+    model = onnx.load(job.model)
+    read = {name for node in job.joints(model) for name in node.input[:2]}
+    weights = {w.name for w in model.graph.initializer}
     for name, quantizer in sim.qc_quantize_op_dict.items():
-        quantizer.enabled = name in read
+        quantizer.enabled = name in read and (job.activation_bits < 32 or name in weights)
     return sum(quantizer.enabled for quantizer in sim.qc_quantize_op_dict.values())
 
 
 def main():
     job = compress.Job(__doc__)
+    if job.group and job.activation_bits < 32:
+        return
     presets = FEWER_BITS if job.weight_bits < 8 else PRESETS
 
     def quantize(preset, _):
         model = onnx.load(job.model)
-        entry = model.graph.input[0]
-        size = entry.type.tensor_type.shape.dim[0].dim_value or BATCH
+        size = model.graph.input[0].type.tensor_type.shape.dim[0].dim_value or BATCH
         scheme, step = presets[preset]
         if step == "cle":
             equalize_model(model)
         with quantsim._apply_constraints(False):  # concatenations may have their own scales
             sim = quantsim.QuantizationSimModel(
                 model, param_type=aimet_onnx.qtype.int(job.weight_bits),
-                activation_type=aimet_onnx.qtype.int(job.activation_bits),
+                activation_type=aimet_onnx.qtype.int(min(job.activation_bits, 16)),
                 quant_scheme=scheme, config_file=config(job.folder))
-        print(preset, leave_sites(sim, onnx.load(job.model)), "quantisers", flush=True)
-        calibration = job.batches(job.calibration, entry.name, size)
+        if job.group:
+            aimet_onnx.quantsim.set_blockwise_quantization_for_weights(
+                sim, ("MatMul", "Gemm"), job.weight_bits, True, job.group, strict=False)
+        print(preset, leave_sites(sim, job), "quantisers", flush=True)
+        calibration = job.batches(job.calibration, size)
         if step == "seqmse":
             aimet_onnx.apply_seq_mse(sim, calibration)
         if step == "adaround":
             aimet_onnx.apply_adaround(sim, calibration, ITERATIONS)
         sim.compute_encodings(calibration)
         parts = [sim.session.run(None, feed)
-                 for feed in job.batches(job.validation, entry.name, size)]
+                 for feed in job.batches(job.validation, size)]
         return [numpy.concatenate(arrays) for arrays in zip(*parts)]
 
     job.run("aimet-onnx " + aimet_onnx.__version__, presets, quantize)

@@ -3,7 +3,6 @@ and onnx2torch. Products of two activations remain float. Measured in its simula
 """
 import importlib.metadata
 
-import numpy
 import onnx
 import onnx2torch
 import torch
@@ -12,6 +11,7 @@ from brevitas_examples.imagenet_classification.ptq import ptq_common
 from onnx2torch.node_converters.matmul import OnnxMatMul
 
 import compress
+import compress_torch
 
 BATCH = 128
 # The range method, and the steps after it, or before it for graph equalisation as in Brevitas's
@@ -43,6 +43,8 @@ def weight_of(model, node):
 
 def convert(path):
     """The network with modules for all joints except products of two activations."""
+    if compress_torch.is_transformer(path):
+        return compress_torch.transformer(path)
     model = onnx2torch.convert(onnx.load(path)).eval()
     for node in model.graph.nodes:
         if node.op != "call_module" or not isinstance(model.get_submodule(node.target), OnnxMatMul):
@@ -62,6 +64,8 @@ def convert(path):
 
 def main():
     job = compress.Job(__doc__)
+    if job.group:
+        return
     graph = onnx.load(job.model).graph
     size = graph.input[0].type.tensor_type.shape.dim[0].dim_value or BATCH
 
@@ -78,8 +82,7 @@ def main():
             act_quant_type="asym", scale_factor_type="float_scale", quant_format="int",
             layerwise_first_last_bit_width=job.weight_bits, weight_param_method=method,
             act_param_method=method)
-        data = [(torch.from_numpy(batch["x"].copy()), None)
-                for batch in job.batches(job.calibration, "x", size)]
+        data = [(compress_torch.tensor(batch), None) for batch in job.batches(job.calibration, size)]
         with torch.no_grad():
             ptq_common.calibrate(data, model)
             model(data[0][0])  # computes the scales of weights
@@ -93,14 +96,12 @@ def main():
                 elif step == "qronos":
                     ptq_common.apply_qronos(model, data)
             model.eval()
-            parts = [model(torch.from_numpy(batch["x"].copy()))
-                     for batch in job.batches(job.validation, "x", size)]
-        first = parts[0]
-        if not isinstance(first, (list, tuple)):
-            parts = [[part] for part in parts]
-        return [numpy.concatenate([array.numpy() for array in arrays]) for arrays in zip(*parts)]
+        return compress_torch.outputs(model, job.batches(job.validation, size))
 
-    job.run("brevitas " + importlib.metadata.version("brevitas"), PRESETS, quantize)
+    # A network that is no graph of torch.fx cannot be equalised.
+    presets = [name for name, (_, steps) in PRESETS.items()
+               if "equalise" not in steps or not compress_torch.is_transformer(job.model)]
+    job.run("brevitas " + importlib.metadata.version("brevitas"), presets, quantize)
 
 
 if __name__ == "__main__":

@@ -15,12 +15,16 @@ def session(path):
 
 
 def outputs(path, samples, batch=64):
-    """An array for each output, with a row per sample."""
+    """An array for each output, with a row per sample. Samples are {input: array}, or the array of
+    the first input.
+    """
     model = session(path)
     first = model.get_inputs()[0]
     batch = first.shape[0] if isinstance(first.shape[0], int) else batch
-    parts = [model.run(None, {first.name: samples[i:i + batch]})
-             for i in range(0, len(samples), batch)]
+    samples = samples if isinstance(samples, dict) else {first.name: samples}
+    n = len(next(iter(samples.values())))
+    parts = [model.run(None, {k: v[i:i + batch] for k, v in samples.items()})
+             for i in range(0, n, batch)]
     return [numpy.concatenate(arrays) for arrays in zip(*parts)]
 
 

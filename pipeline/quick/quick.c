@@ -23,7 +23,9 @@ static enum msc_status open_setup(struct msc_quick *q) {
     o.restart = true;
     o.preparing = msc_quick__tell_preparing;
     o.preparing_payload = q;
-    return msc_setup_create(&q->setup, config, &o);
+    MSC_TRY(msc_setup_create(&q->setup, config, &o));
+    q->setup->config->dataset.is_dynamic = msc_quick__tries_dynamic(q->options, q->effort);
+    return MSC_OK;
 }
 
 static enum msc_status claim_output(const struct msc_quick *q) {

@@ -5,18 +5,27 @@
 #include "pipeline/delivery.h"
 #include "pipeline/quick/quick_internal.h"
 #include "pipeline/session_runtime.h"
+#include "tools/latency.h"
 
 #include <math.h>
 
 // MOST_SLOWER: the greatest accepted slowdown by float tensors. TIME_MARGIN: the least ratio of
 // times that measurements can show.
 #define MOST_SLOWER 1.05
+// The same for predicted times, which may be wrong by more than 5 %.
+#define MOST_SLOWER_PREDICTED 1.10
 #define TIME_MARGIN 1.01
+// The greatest standard error of a measured ratio that still tells a slowdown of MOST_SLOWER.
+#define MOST_ERROR 0.05
 
-bool msc_quick__is_quick_enough(double ratio, double all_bytes) {
-    bool is_slower = ratio > MOST_SLOWER * all_bytes;
+static bool is_quick_enough(double ratio, double all_bytes, double most) {
+    bool is_slower = ratio > most * all_bytes;
     bool is_slower_than_float = ratio > TIME_MARGIN && all_bytes <= TIME_MARGIN;
     return !is_slower && !is_slower_than_float;
+}
+
+bool msc_quick__is_quick_enough(double ratio, double all_bytes) {
+    return is_quick_enough(ratio, all_bytes, MOST_SLOWER);
 }
 
 // ---- The runtime ------------------------------------------------------------------------------
@@ -80,6 +89,49 @@ static const cJSON *measured_ratio(const struct msc_quick_plan *plan) {
     return cJSON_IsNumber(ratio) ? ratio : NULL;
 }
 
+// The standard error of the median of n values, if they are normally distributed, is 1.25 standard
+// deviations, or 0.93 interquartile ranges, divided by the root of n.
+static bool is_noisy(double values[], size_t n) {
+    struct msc_quartiles q = msc_quartiles_of(values, n);
+    return 0.93 * (q.upper - q.lower) > MOST_ERROR * q.median * sqrt((double)n);
+}
+
+// Sets *out if the ratio that was measured of a plan may be wrong by more than it has to tell.
+static enum msc_status check_noise(bool *out, const struct msc_quick *q,
+                                   const struct msc_quick_plan *plan) {
+    const cJSON *a = msc_json_get(msc_json_get(plan->found, "runtime"), "us_by_round");
+    const cJSON *b = msc_json_get(msc_json_get(q->of_float, "runtime"), "us_by_round");
+    size_t n = (size_t)cJSON_GetArraySize(a), i = 0;
+    if (n < 2 || n != (size_t)cJSON_GetArraySize(b)) {
+        return MSC_OK;
+    }
+    double *values = msc_alloc_zero(n, sizeof *values);
+    MSC_TRY(MSC_ALLOCATED(values));
+    for (a = a->child, b = b->child; a && b; a = a->next, b = b->next) {
+        values[i++] = a->valuedouble / b->valuedouble;
+    }
+    *out = *out || is_noisy(values, n);
+    msc_free(values);
+    return MSC_OK;
+}
+
+// Fills the times of plans [n], relative to the float model: measured ones or, if some are missing
+// or a busy machine made them useless, predicted ones. *are_measured says which.
+static enum msc_status take_ratios(double ratios[], bool *are_measured, const struct msc_quick *q,
+                                   const size_t picked[], size_t n) {
+    bool is_useless = false;
+    for (size_t i = 0; i < n; i++) {
+        is_useless = is_useless || !measured_ratio(&q->plans[picked[i]]);
+        MSC_TRY(check_noise(&is_useless, q, &q->plans[picked[i]]));
+    }
+    *are_measured = !is_useless;
+    for (size_t i = 0; i < n; i++) {
+        const struct msc_quick_plan *plan = &q->plans[picked[i]];
+        ratios[i] = is_useless ? plan->ratio : measured_ratio(plan)->valuedouble;
+    }
+    return MSC_OK;
+}
+
 enum msc_status msc_quick__open_delivery(struct msc_quick *q) {
     return q->delivery ? MSC_OK : msc_session_open_delivery(&q->delivery, &q->session, &q->news);
 }
@@ -130,18 +182,16 @@ static double reference_of(const struct msc_quick *q, const size_t picked[], con
 enum msc_status msc_quick__pass_slow(struct msc_quick *q) {
     size_t picked[MSC_QUICK_MOST_PLANS];
     double ratios[MSC_QUICK_MOST_PLANS];
-    bool is_asked_for = q->options->n_float >= 0;
+    bool is_asked_for = q->options->n_float >= 0, are_measured;
     size_t n_ranked, n = pick_plans(picked, &n_ranked, q), best = 0;
     if (is_asked_for || n < 2) {
         return MSC_OK;
     }
     MSC_TRY(ask_runtime(q, picked, add_plain(picked, n, q)));
-    for (size_t i = 0; i < n; i++) {
-        const struct msc_quick_plan *plan = &q->plans[picked[i]];
-        ratios[i] = measured_ratio(plan) ? measured_ratio(plan)->valuedouble : plan->ratio;
-    }
+    MSC_TRY(take_ratios(ratios, &are_measured, q, picked, n));
+    double most = are_measured ? MOST_SLOWER : MOST_SLOWER_PREDICTED;
     double reference = reference_of(q, picked, ratios, n_ranked);
-    while (best + 1 < n_ranked && !msc_quick__is_quick_enough(ratios[best], reference)) {
+    while (best + 1 < n_ranked && !is_quick_enough(ratios[best], reference, most)) {
         best++;
     }
     for (size_t i = n_ranked; i < n; i++) {

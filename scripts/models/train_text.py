@@ -127,4 +127,5 @@ def main(name, folder):
     save(model, feed, path + ".onnx", task.opset, task.inputs, task.outputs, task.axes)
 
 
-main(*sys.argv[1:])
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -359,6 +359,7 @@ static void test_pipeline_model__dataset(void **state) {
     from.options.inputs = FILES "inputs.npz";
     from.options.labels = FILES "labels.npy";
     from.options.batch = 0;
+    from.is_dynamic = true; // counts only where a linear layer reads many positions of a sample
     from.validation_fraction = 0.3;
     assert_ok(msc_model_load_dataset(m, &from));
     // Shapes are small, so the batch is the largest allowed. The last six of 20 samples are held
