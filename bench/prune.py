@@ -86,7 +86,7 @@ def measure_peers(python, network):
     """The rows that peers/prune.py prints, {preset, outputs or failed, ...}."""
     with tempfile.TemporaryDirectory() as folder:
         inputs = os.path.join(folder, "validation.npy")
-        numpy.save(inputs, network.samples)
+        numpy.save(inputs, methods_data.validation(network.name))
         shares = ",".join(str(of["sparsity"]) for of in SPARSITIES if "sparsity" in of)
         made = subprocess.run(
             [python, os.path.join(common.HERE, "peers", "prune.py"), os.path.abspath(network.path),
