@@ -4,7 +4,6 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
 
 // A point and whole networks decide, and their chains are few. So they get more rounds for each round
 // of a tiling, and two copies: the latency of a copy depends on where in memory it happens to lie.
@@ -51,10 +50,6 @@ enum msc_status msc_place__begin(struct msc_place_measure *m, const char *kind) 
     s->is_tried = msc_arena_array(&m->arena, n * n, sizeof s->is_tried[0]);
     s->bytes = msc_arena_array(&m->arena, n, sizeof s->bytes[0]);
     MSC_TRY(MSC_ALLOCATED(s->us && s->counts && s->is_tried && s->bytes));
-    memset(s->us, 0, n_seen * sizeof s->us[0]);
-    memset(s->counts, 0, n_seen * sizeof s->counts[0]);
-    memset(s->is_tried, 0, n * n * sizeof s->is_tried[0]);
-    memset(s->bytes, 0, n * sizeof s->bytes[0]);
     m->seen = s;
     for (size_t i = 0; i < n; i++) {
         MSC_TRY(write_run(&m->singles[i], m, i, i, kind));
@@ -91,7 +86,6 @@ static enum msc_status request_init(struct request *r, size_t n_different) {
     r->chains = msc_arena_array(&r->arena, n_chains + r->n_copies, sizeof r->chains[0]);
     MSC_TRY(MSC_ALLOCATED(r->choices && r->pieces && r->parts && r->chains));
     for (size_t i = 0; i < n; i++) {
-        r->parts[i] = (struct msc_runtime_part){0};
         r->parts[i].us = msc_arena_array(&r->arena, n_rounds, sizeof(double));
         MSC_TRY(MSC_ALLOCATED(r->parts[i].us));
     }

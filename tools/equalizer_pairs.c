@@ -3,7 +3,6 @@
 #include "tools/equalizer_internal.h"
 #include "tools/equalizer_matrix.h"
 
-#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -56,7 +55,8 @@ static bool step_reshape(struct step *s, struct msc_channel_pair *pair,
         return false;
     }
     int64_t size = out->dims[last], n_all = in->dims[in->n_dims - 1];
-    if (size <= 0 || (n_all != size && (last == 0 || n_all != out->dims[last - 1] * size))) {
+    if (size <= 0 || n_all <= 0 ||
+        (n_all != size && (last == 0 || n_all != out->dims[last - 1] * size))) {
         return false;
     }
     if (n_all != size) {
@@ -227,10 +227,10 @@ static void see_head(struct msc_channel_side *side, int64_t head, int64_t size, 
                      int64_t stride, bool is_counting, bool is_held) {
     float greatest = 0;
     for (int64_t i = 0; i < size; i++) {
-        greatest = fabsf(x[i * stride]) <= greatest ? greatest : fabsf(x[i * stride]);
-    }
-    if (!(greatest <= FLT_MAX)) {
-        return; // NaN or infinity
+        if (!isfinite(x[i * stride])) {
+            return;
+        }
+        greatest = fmaxf(greatest, fabsf(x[i * stride]));
     }
     if (is_counting) {
         add_products(side, head, size, x, stride, is_held);

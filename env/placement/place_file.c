@@ -82,7 +82,7 @@ static enum msc_status add_cuts(cJSON *json, const struct msc_place_table *p) {
 
 static enum msc_status fill_table(cJSON *json, const struct msc_place_table *p) {
     MSC_TRY(msc_json_add_text(json, "schema", MSC_PLACE_SCHEMA));
-    MSC_TRY(msc_json_add_number(json, "version", 2));
+    MSC_TRY(msc_json_add_number(json, "version", 1));
     MSC_TRY(msc_json_add_text(json, "model", p->model));
     MSC_TRY(msc_json_add_text(json, "hash", p->model_hash));
     MSC_TRY(msc_json_add_text(json, "processor", p->processor));
@@ -273,9 +273,9 @@ static enum msc_status read_table(struct msc_place_table **out, const cJSON *jso
     const cJSON *backends, *groups, *runs, *cuts;
     const char *schema = msc_json_text_of(json, "schema");
     if (!schema || strcmp(schema, MSC_PLACE_SCHEMA) != 0 ||
-        msc_json_number_of(json, "version") != 2.0) {
+        msc_json_number_of(json, "version") != 1.0) {
         return MSC_FAIL(MSC_E_FORMAT,
-                        "%s: is not a table of placement, version 2; mscgym place writes one",
+                        "%s: is not a table of placement, version 1; mscgym place writes one",
                         path);
     }
     MSC_TRY(msc_json_get_array(&backends, json, "backends", path));

@@ -1,7 +1,6 @@
 #include "env/placement/place_table.h"
 
 #include <math.h>
-#include <string.h>
 
 enum msc_status msc_place_table_create(struct msc_place_table **out, size_t n_groups,
                                        size_t n_backends) {
@@ -26,13 +25,9 @@ enum msc_status msc_place_table_create(struct msc_place_table **out, size_t n_gr
         msc_place_table_close(p);
         return MSC_FAIL(MSC_E_NOMEM, "out of memory");
     }
-    memset(p->groups, 0, n_groups * sizeof p->groups[0]);
-    memset(p->backends, 0, n_backends * sizeof p->backends[0]);
     for (size_t i = 0; i < n_us; i++) {
         p->us[i] = NAN;
     }
-    memset(p->cut_us, 0, n_groups * n_backends * n_backends * sizeof p->cut_us[0]);
-    memset(p->cut_bytes, 0, n_groups * sizeof p->cut_bytes[0]);
     *out = p;
     return MSC_OK;
 }

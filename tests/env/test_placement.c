@@ -168,7 +168,7 @@ static void test_env_placement__mistakes_are_named(void **state) {
     assert_mistake("[0, 2], [3", "[0, 2, 1], [3", "cuts[1]: expected 2 rows of 2 numbers");
     assert_mistake("\"group\": 2", "\"group\": 1", "cuts[1]: group 1, expected 2");
     assert_mistake("\"cuts\": [", "\"cuts\": [], \"more\": [", "0 cuts, expected 2");
-    assert_mistake("\"version\": 2", "\"version\": 1", "is not a table of placement, version 2");
+    assert_mistake("\"version\": 1", "\"version\": 2", "is not a table of placement, version 1");
     assert_mistake("\"cpu\"", "\"onnxruntime\"", "backends[1]: 'onnxruntime' is named before");
     assert_mistake("\"threads\": 1", "\"threads\": 0", "t.json: threads is 0, expected");
     assert_mistake("\"rounds\": 20", "\"rounds\": 3e9", "t.json: rounds is 3000000000, expected");

@@ -146,7 +146,7 @@ cp "$FILES/branch.onnx" another.onnx
 try mscgym place another.onnx -o x --table placed/placement.json
 jq '.model = "../another.onnx"' placed/placement.json >placed/moved.json
 try mscgym search moved.json --restart --quiet
-jq '.version = 1' placed/placement.json >other.json
+jq ".version = 2" placed/placement.json >other.json
 try mscgym place net.onnx -o x --table other.json
 try mscgym place net.onnx -o x --table placed/placement.json --threads 2
 try mscgym place net.onnx -o x --table placed/placement.json --batch 2
