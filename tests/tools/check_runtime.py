@@ -255,6 +255,21 @@ def check_memory(helper, folder, wrong):
     os.remove(path)
 
 
+def check_chains(helper, folder, wrong):
+    """Chains of a piece that is 5 % off, and of the pieces that computed the values: the errors of these are 0."""
+    made = [model(f"{folder}/{name}.onnx", [("Mul", [source, "w"], [target])], [(source, types.FLOAT, [2, 3])],
+                  [(target, types.FLOAT, [2, 3])], [("w", numpy.array(w, numpy.float32))])
+            for name, source, target, w in (("half", "x", "h", 2), ("off", "x", "h", 2.1), ("last", "h", "y", 3))]
+    half, off, last = ({"model": path, "backend": "onnxruntime", "outputs": [name]} for path, name in zip(made, "hhy"))
+    for parts in ({}, {"parts": 0.1}):
+        answer = helper.ask("chains", values=[half, last], rounds=2, chains=[
+            {"pieces": pieces, **parts} for pieces in ([off, last], [half, last], [last])])
+        found = [row.get("error", row) for row in answer.get("chains", [answer])]
+        inner = [part["error"] for row in answer["chains"] for part in row.get("parts", [])]
+        wanted = [0.05, 0, 0] if not parts else [0.05, 0, 0, 0, 0]
+        check(wrong, numpy.allclose(inner if parts else found, wanted, atol=1e-6), f"chains {parts}: {found}, {inner}")
+
+
 def check_bench(command, mscgym, runtime, path, wrong):
     done = subprocess.run([mscgym, "bench", path, path, "--runtime", runtime, "--threads", "1",
                            "--rounds", "5", "--json"], text=True, stdout=subprocess.PIPE,
@@ -291,6 +306,7 @@ def main():
             check_bench(command, mscgym, runtime, digits, wrong)
         if "onnxruntime-web" in runtimes:
             check_memory(helper, folder, wrong)
+        check_chains(helper, folder, wrong)
         check_killed(command, mscgym, os.path.join(folder, "profiled.onnx"), folder, wrong)
     check(wrong, helper.close() == 0, "the program did not end well")
     print("\n".join(wrong + [f"{', '.join(runtimes)}: {len(wrong)} errors"]))
