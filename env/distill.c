@@ -218,7 +218,9 @@ static enum msc_status finish_reference(struct msc_distill *d) {
     for (size_t i = 0; i < d->n_compared; i++) {
         struct msc_distill_tensor *c = &d->compared[i];
         if (c->n_elements == 0) {
-            return MSC_FAIL(MSC_E_INVALID, "tensor %s has no elements: nothing to compare",
+            return MSC_FAIL(MSC_E_INVALID,
+                            "tensor %s has no elements on this dataset: compare other tensors "
+                            "(env.loss_tensors)",
                             c->name);
         }
         c->mean_square = sum_squares(d, c) / (double)c->n_elements;

@@ -72,15 +72,16 @@ static void pair_tensors(struct tracking *t) {
     }
 }
 
-// Drops the rows of tensors that are constant on a side once the shapes are known.
-static enum msc_status drop_constants(struct tracking *t, int side) {
+// Drops the rows of tensors that are constant or empty on a side once the shapes are known.
+static enum msc_status drop_rows(struct tracking *t, int side) {
     const struct msc_model *m = t->sides[side].model;
     struct msc_graph *bound = NULL;
     size_t n = 0;
     MSC_TRY(msc_model__bind_first(&bound, m, m->dataset));
     for (size_t i = 0; i < t->track->n_rows; i++) {
         const char *name = msc_graph_tensor(m->graph, t->tensors[side][i])->name;
-        if (msc_graph_find_tensor(bound, name) != MSC_NO_ID) {
+        int32_t tensor = msc_graph_find_tensor(bound, name);
+        if (tensor != MSC_NO_ID && msc_tensor_n_elements(msc_graph_tensor(bound, tensor)) != 0) {
             t->track->rows[n] = t->track->rows[i];
             t->tensors[0][n] = t->tensors[0][i];
             t->tensors[1][n++] = t->tensors[1][i];
@@ -360,7 +361,7 @@ enum msc_status msc_track_make(struct msc_track **out, const struct msc_track_si
     }
     pair_tensors(&t);
     for (int k = 0; k < 2; k++) {
-        MSC_TRY_OUT(drop_constants(&t, k));
+        MSC_TRY_OUT(drop_rows(&t, k));
     }
     if (t.track->n_rows == 0) {
         status = MSC_FAIL(MSC_E_INVALID,

@@ -40,6 +40,30 @@ try mscgym track a/tiny.jsonl --from a/msc_quantize.json $inputs
 echo "== tensors that only depend on the length of the samples have no row"
 try mscgym track "$FILES/positions.onnx" "$FILES/positions.onnx" --inputs "$FILES/positions.npz" --quiet
 
+echo "== tensors without elements have no row"
+cat >empty.msc <<END
+g <INPUTS: x:0| OUTPUTS: whole:0,none:0>
+P_0 n <PARENTS: | CHILDERN: >
+  OPTYPE: shape
+  ATTRS: dim=0 out_idx=0 producer=x
+
+ID_0 x <PARENTS: | CHILDERN: whole>
+  OUT: x:0<n,1,4,4|float32>
+  OPTYPE: input
+
+ID_1 whole <PARENTS: x| CHILDERN: none>
+  IN: x:0<n,1,4,4|float32>
+  OUT: whole:0<n,1,4,4|float32>
+  OPTYPE: nn.relu
+
+ID_2 none <PARENTS: whole| CHILDERN: >
+  IN: whole:0<n,1,4,4|float32>
+  OUT: none:0<n,0,4,4|float32>
+  OPTYPE: strided_slice
+  ATTRS: axes=1, begin=1, end=9, strides=
+END
+try mscgym track empty.msc empty.msc $inputs
+
 echo "== what does not go"
 try mscgym track tiny.onnx tiny.onnx
 try mscgym track tiny.onnx $inputs
