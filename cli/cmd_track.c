@@ -144,7 +144,8 @@ static enum msc_status print_track(const struct msc_track *track, const struct m
     for (size_t i = 0; i < track->n_rows; i++) {
         add_row(&table, g, &track->rows[i]);
     }
-    msc_str_printf(&text, "%zu tensors on %" PRId64 " sample%s\n", track->n_rows, track->n_samples,
+    msc_str_printf(&text, "%zu tensor%s on %" PRId64 " sample%s\n", track->n_rows,
+                   track->n_rows == 1 ? "" : "s", track->n_samples,
                    track->n_samples == 1 ? "" : "s");
     msc_table_write(&text, &table, msc_cli_terminal_columns());
     write_worst(&text, track, g);

@@ -1,7 +1,7 @@
-// Finds the GPU that a worker opens: one that its cluster assigned, or its share of the GPUs of this
-// machine. Clusters set an environment variable to a
-// list: UUIDs or numbers in CUDA_VISIBLE_DEVICES (Ray, Slurm), numbers in GPU_DEVICE_ORDINAL
-// (Slurm). Vulkan ignores these variables and lists all GPUs of a machine.
+// Finds the GPU that a worker opens: the one that its cluster assigned, or one of the equal GPUs that
+// the workers of one machine take in turn. Clusters set an environment variable to a list: UUIDs or
+// numbers in CUDA_VISIBLE_DEVICES (Ray, Slurm), numbers in GPU_DEVICE_ORDINAL (Slurm). Vulkan ignores
+// these variables and lists all GPUs of a machine.
 #ifndef MSC_CLUSTER_GIVEN_DEVICE_H
 #define MSC_CLUSTER_GIVEN_DEVICE_H
 
@@ -18,6 +18,7 @@ struct msc_arena;
 // requires a GPU but the list is empty, or the GPU cannot be identified.
 enum msc_status msc_given_device(const char **out, struct msc_arena *arena, const char *device,
                                  const struct msc_cancel *cancel);
+
 // The number of GPUs that workers on one machine take in turn: those equal to the GPU that `device`
 // stands for. 1 if `device` is a particular one or no GPU. `devices` are all n of the machine, as
 // msc_vulkan_list gives them.

@@ -38,8 +38,8 @@
 // unless the expected error, greatest(A q) sum(B k) + greatest(B k) sum(A q) of mean squares, falls.
 //
 // The last eighth of the samples of each batch is held back (rows of samples if there are several;
-// none of a single one): an activation keeps its channels unless the factors (or matrices) that the other samples
-// give lower the expected error on these. The factors then come from all samples.
+// none of a single one): an activation keeps its channels unless the factors (or matrices) that the
+// other samples give lower the expected error on these. The factors then come from all samples.
 //
 //     MSC_TRY(msc_equalize(&strategy, &n_equalized, graph, evaluator, &(struct msc_equalize_bits){4, 4}));
 //     if (n_equalized > 0) { ... msc_strategy_prune(&same, strategy, graph) ... }

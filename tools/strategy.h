@@ -9,9 +9,10 @@
 //
 // Optional members: "plain" identifies the record if the strategy comes from a section without
 // searches. "prune", "replace" and "multiply" list the channels to remove, new elements of weights
-// and factors of activations; edits then apply to the graph changed in this way. If there is a "target" and "sites" is "all", an edit of a
-// tensor covers every tensor to which the target gives the same scale, and biases are rounded.
-// "joints" limits an activation's edit to the joints that read it.
+// and factors of activations; edits then apply to the graph changed in this way. If there is a
+// "target" and "sites" is "all", an edit of a tensor covers every tensor to which the target gives
+// the same scale, and biases are rounded. "joints" limits an activation's edit to the joints that
+// read it.
 #ifndef MSC_TOOLS_STRATEGY_H
 #define MSC_TOOLS_STRATEGY_H
 
