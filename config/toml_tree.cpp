@@ -5,10 +5,10 @@
 #include <cctype>
 #include <cmath>
 #include <cstdio>
-#include <cstring>
 #include <memory>
 #include <new>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <cjson/cJSON.h>
@@ -135,19 +135,41 @@ class reader {
     }
 };
 
-// Refuses long dotted keys, and with them any other piece of a line with as many dots.
-void check_dots(const char *text, size_t length) {
-    size_t line = 1, begin = 0, n_dots = 0;
-    for (size_t i = 0; i < length; i++) {
-        if (text[i] == '\n') {
-            line++;
-            begin = i + 1;
+// The end of the string that begins at `at`: behind its closing quotes, or the end of the text.
+size_t end_of_string(std::string_view text, size_t at) {
+    const std::string quotes(text.substr(at, 3) == std::string(3, text[at]) ? 3 : 1, text[at]);
+    size_t i = at + quotes.size();
+    while (i < text.size() && text.substr(i, quotes.size()) != quotes) {
+        i += text[at] == '"' && text[i] == '\\' ? 2 : 1;
+    }
+    return std::min(i + quotes.size(), text.size());
+}
+
+[[noreturn]] void refuse_dots(std::string_view text, size_t at) {
+    const std::string_view before = text.substr(0, at);
+    const size_t line = 1 + static_cast<size_t>(std::count(before.begin(), before.end(), '\n'));
+    throw fault{line, at - (before.rfind('\n') + 1) + 1,
+                "nested too deeply, by a key with more than 64 dots"};
+}
+
+// Refuses long dotted keys. Dots in strings and comments do not count.
+void check_dots(std::string_view text) {
+    size_t n_dots = 0;
+    for (size_t i = 0; i < text.size();) {
+        const char c = text[i];
+        if (c == '"' || c == '\'') {
+            i = end_of_string(text, i);
+            continue;
         }
-        if (text[i] != '\0' && std::strchr("\n,=[]{}", text[i])) {
-            n_dots = 0;
-        } else if (text[i] == '.' && ++n_dots > MOST_DOTS) {
-            throw fault{line, i - begin + 1, "nested too deeply, by a key with more than 64 dots"};
+        if (c == '#') {
+            i = std::min(text.find('\n', i), text.size());
+            continue;
         }
+        if (c == '.' && ++n_dots > MOST_DOTS) {
+            refuse_dots(text, i);
+        }
+        n_dots = std::string_view("\n,=[]{}").find(c) != std::string_view::npos ? 0 : n_dots;
+        i++;
     }
 }
 
@@ -164,8 +186,9 @@ struct cJSON *msc_config__parse_toml(const char *text, size_t length,
                                      struct msc_config_toml_error *error) {
     *error = {};
     try {
-        check_dots(text, length);
-        const toml::table table = toml::parse(std::string_view(text, length));
+        const std::string_view whole(text, length);
+        check_dots(whole);
+        const toml::table table = toml::parse(whole);
         return reader().read(table, 0).release();
     } catch (const toml::parse_error &e) {
         const toml::source_position at = e.source().begin;
