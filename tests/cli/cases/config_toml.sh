@@ -76,6 +76,12 @@ printf 'log_every = 07:30:00\n' | refused
 printf '[gym]\nx = [1, 2026-11-30T07:30:00Z]\n' | refused
 printf 'a%0100000d = 1\n' 0 | sed 's/0/.a/g' | refused
 printf 'x = 1\n[a%0100000d]\n' 0 | sed 's/0/.a/g' | refused
+# Dots in text and in comments are not those of a key, wherever the text ends.
+dots=$(printf '%0100d' 0 | tr 0 .)
+keys=$(printf '%0100d' 0 | sed 's/0/.a/g')
+printf '# %s\nmodel = "%s\\"%s"\nlog_file = """\n%s\\""""""\nverbose = 3\n' "$dots" "$dots" "$dots" "$dots" | refused
+printf 'x = ["", """\n"\\""""", {a%s = 1}]\n' "$keys" | refused
+printf "x = ['\\\\\\\\', ''''a'''', {a%s = 1}]\n" "$keys" | refused
 printf 'a = {%s}' "$(printf '%0250d' 0 | sed 's/0/a.a.a = {/g')$(printf '%0250d' 0 | tr 0 '}')" | refused
 printf 'a = [%0999999d]' 0 | sed 's/0/0,/g' | refused
 printf 'a = "%04200000d"' 0 | refused
