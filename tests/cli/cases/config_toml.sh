@@ -32,6 +32,10 @@ mscgym search --quiet short.toml >/dev/null && mscgym search --quiet short.toml 
 printf 'gym = [{env = {type = "toy"}}]\n[bind]\nZ = 1\nA = 2\nM = 3\n' >order.toml
 mscgym config --show order.toml | jq -c .bind
 
+mkdir check
+printf 'gym = [{env = {type = "toy"}}]\n' >check/c.toml
+mscgym envs --check check/c.toml | tail -1
+
 # What init writes in TOML is what it writes in YAML.
 cp "$FILES/../../../examples/digits/"{digits.onnx,calibration.npz,calibration_labels.npy} .
 for form in toml yaml; do
