@@ -11,8 +11,9 @@ import re
 import sys
 from pathlib import Path
 
-FOLDERS = ["base", "data", "graph", "kernels", "tools", "env", "agents", "records", "search",
-           "codegen", "pipeline", "report", "serve", "cli", "tests", "bench", "examples"]
+FOLDERS = ["base", "data", "graph", "kernels", "tools", "env", "agents", "records", "supervise", "cluster", "search",
+           "checks", "results", "config", "model", "codegen", "pipeline", "report", "serve", "cli", "tests", "bench",
+           "examples"]
 FILE_LINES, FUNCTION_LINES = 600, 60
 TEXT = re.compile(r"\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'")
 # "static const struct row rows[] = {" or, after the members of an unnamed struct, "} rows[] = {".

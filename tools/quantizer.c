@@ -170,7 +170,8 @@ static enum msc_status quantizer_init(struct msc_quantizer *q,
     if (n_sites == 0) {
         return MSC_FAIL(MSC_E_INVALID,
                         "graph %s has nothing to quantise: no convolution, linear layer, matrix "
-                        "product, recurrent layer or embedding",
+                        "product, recurrent layer or embedding; bodies of If, Loop and Scan stay "
+                        "float",
                         msc_graph_name(q->graph));
     }
     MSC_TRY(check_patterns(q, o->include, o->n_include, "include"));

@@ -1,6 +1,6 @@
 # A configuration in TOML reads as the same configuration in JSON; errors name line and column.
 cat >c.toml <<'END'
-# comment
+# A comment ................................................................................
 verbose = "warning"
 log_file = ''
 
