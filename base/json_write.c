@@ -14,9 +14,15 @@
 #define INTEGER_LIMIT 9007199254740992.0
 
 // The number of bytes of the character at `c`; 0 if it is not UTF-8.
-static size_t character_bytes(const char *c) {
-    uint32_t code;
-    return (unsigned char)*c < 0x80 ? 1 : msc_utf8_next(&code, c, strnlen(c, 4));
+static size_t read_character(uint32_t *code, const char *c) {
+    *code = (unsigned char)*c;
+    return *code < 0x80 ? 1 : msc_utf8_next(code, c, strnlen(c, 4));
+}
+
+// JSON may hold characters 0x7f to 0x9f as they are, but YAML and TOML, which take the same text, may
+// not.
+static bool is_control(uint32_t code) {
+    return code < 0x20 || (code >= 0x7f && code < 0xa0);
 }
 
 void msc_json_write_text(struct msc_str *out, const char *text) {
@@ -26,20 +32,22 @@ void msc_json_write_text(struct msc_str *out, const char *text) {
     const char *plain = text;
     size_t n = 1;
     for (const char *c = text; *c; c += n) {
-        n = character_bytes(c);
-        if (n > 0 && (unsigned char)*c >= 0x20 && *c != '"' && *c != '\\') {
+        uint32_t code;
+        n = read_character(&code, c);
+        if (n > 0 && !is_control(code) && *c != '"' && *c != '\\') {
             continue;
         }
         msc_str_append_n(out, plain, (size_t)(c - plain));
-        plain = c + 1;
+        code = n > 0 ? code : 0xfffd;
+        n = n > 0 ? n : 1;
+        plain = c + n;
         const char *found = strchr(special, *c);
         if (found) {
             msc_str_char(out, '\\');
             msc_str_char(out, letters[found - special]);
         } else {
-            msc_str_printf(out, "\\u%04x", n == 0 ? 0xfffdu : (unsigned)(unsigned char)*c);
+            msc_str_printf(out, "\\u%04x", (unsigned)code);
         }
-        n = 1;
     }
     msc_str_append(out, plain);
     msc_str_char(out, '"');

@@ -59,7 +59,7 @@ static bool is_command(const char *text) {
 }
 
 static bool is_config(const char *name) {
-    return ends_with(name, ".json") && !is_command(name);
+    return msc_config_is_path(name) && !is_command(name);
 }
 
 static bool is_library(const char *name) {

@@ -77,8 +77,7 @@ static const struct msc_cli_option options[] = {
      .argument = "FILE",
      .type = MSC_CLI_TEXT,
      .values = MSC_CLI_FILES,
-     .help =
-         "with --recalibrate: inputs for the scales, or a configuration (.json) that has a dataset",
+     .help = "with --recalibrate: inputs for the scales, or a configuration that has a dataset",
      .details = "Inputs are a .npz, .npy, .safetensors or .jsonl file, or a folder of images.",
      .offset = EXPORT(dataset)},
     {.name = "save-strategy",
@@ -252,11 +251,6 @@ static const char *deciding_input(const struct msc_graph *g) {
 
 // ---- Scales for other weights -----------------------------------------------------------------
 
-static bool is_config(const char *path) {
-    size_t length = strlen(path);
-    return length > 5 && strcmp(path + length - 5, ".json") == 0;
-}
-
 static enum msc_status print_losses(const struct export_values *v,
                                     const struct msc_recalibration *losses, int64_t n_samples) {
     struct msc_str text = {0};
@@ -318,7 +312,7 @@ static enum msc_status cmd_export_recalibrate(struct msc_strategy *strategy,
     enum msc_status status = MSC_OK;
     dataset.options.inputs = v->dataset;
     dataset.options.batch = 0; // taken from the model's shapes
-    if (is_config(v->dataset)) {
+    if (msc_config_is_path(v->dataset)) {
         MSC_TRY_OUT(
             msc_config_load(&config, v->dataset,
                             v->allow_plugins ? MSC_CONFIG_CODE_ALLOWED : MSC_CONFIG_CODE_IDLE));

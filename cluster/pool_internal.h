@@ -62,7 +62,12 @@ struct msc_pool_stop {
 // The results of a trial so far.
 struct msc_pool_trial {
     bool is_done;
-    int32_t by;       // the worker that measured a whole trial
+    // Of a whole trial: the worker that measured it, and what it answered. The search may change the
+    // outcome later, for example if the loss is not a number.
+    int32_t by;
+    enum msc_trial_state state;
+    enum msc_trial_cause cause;
+    const double *metrics;
     bool has_rest;    // is the rest being measured without the bound?
     double reuse_sum; // sum over batches
     uint64_t time_us;

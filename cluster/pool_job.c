@@ -198,17 +198,19 @@ static enum msc_status take_whole(int32_t *other, struct msc_pool *pool, size_t 
     if (!msc_node_read_doubles(values, n, o->values)) {
         return MSC_FAIL(MSC_E_FORMAT, "outcome: values have the wrong length or format");
     }
-    if (job->trials[i].is_done) {
-        bool is_one = o->state == MSC_TRIAL_COMPLETE;
-        bool is_other = msc_trial_state_is_result(outcome->state);
-        bool is_own_fault =
-            o->cause == MSC_CAUSE_ENVIRONMENT || outcome->cause == MSC_CAUSE_ENVIRONMENT;
-        bool differs = is_one && is_other ? !is_same(space, outcome->metrics, values)
+    struct msc_pool_trial *t = &job->trials[i];
+    if (t->is_done) {
+        bool is_one = o->state == MSC_TRIAL_COMPLETE, is_other = t->state == MSC_TRIAL_COMPLETE;
+        bool is_own_fault = o->cause == MSC_CAUSE_ENVIRONMENT || t->cause == MSC_CAUSE_ENVIRONMENT;
+        bool differs = is_one && is_other ? !is_same(space, t->metrics, values)
                                           : is_one != is_other && !is_own_fault;
-        *other = differs ? job->trials[i].by : *other;
+        *other = differs ? t->by : *other;
         return MSC_OK;
     }
-    job->trials[i].by = worker;
+    t->by = worker;
+    t->state = o->state;
+    t->cause = o->cause;
+    t->metrics = values;
     memcpy(outcome->metrics, values, n * sizeof *values);
     outcome->state = o->state;
     outcome->cause = o->cause;

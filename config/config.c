@@ -174,9 +174,16 @@ enum msc_status msc_config_create_stored(struct msc_config **out, struct cJSON *
     return create_config(out, json, path, folder, code, true);
 }
 
+static bool is_yaml_path(const char *path) {
+    return msc_path_ends_in(path, ".yaml") || msc_path_ends_in(path, ".yml");
+}
+
+bool msc_config_is_path(const char *path) {
+    return msc_path_ends_in(path, ".json") || is_yaml_path(path) || msc_path_ends_in(path, ".toml");
+}
+
 enum msc_status msc_config_read_tree(cJSON **out, const char *path) {
-    bool is_yaml = msc_path_ends_in(path, ".yaml") || msc_path_ends_in(path, ".yml");
-    bool is_toml = msc_path_ends_in(path, ".toml");
+    bool is_yaml = is_yaml_path(path), is_toml = msc_path_ends_in(path, ".toml");
     char *text = NULL;
     size_t length = 0;
     if (!is_yaml && !is_toml) {

@@ -1,10 +1,10 @@
 // The configuration: which searches to run on which model and data.
 //
-// One file of JSON, YAML or TOML, in the keys of MSC's RFC, holds the model, the dataset, the stages and,
-// for each tool such as `quantize`, a list of searches under `gym`. Reading it resolves it: paths
-// become usable from the current folder, and missing keys get their defaults. The parameters of
-// environments and agents are read by their own tables, so a wrong key is an error before a model
-// is loaded. The header of a record holds the resolved configuration in the same form, with paths
+// One file of JSON, YAML or TOML, in the keys of MSC's RFC, holds the model, the dataset, the stages
+// and, for each tool such as `quantize`, a list of searches under `gym`. Reading it resolves it:
+// paths become usable from the current folder, and missing keys get their defaults. The parameters
+// of environments and agents are read by their own tables, so a wrong key is an error before a
+// model is loaded. The header of a record holds the resolved configuration in the same form, with paths
 // relative to the record. A record can therefore be read as a configuration.
 //
 //     struct msc_config *config;
@@ -152,15 +152,17 @@ struct msc_config {
     struct msc_config_entry *entries;
 };
 
-// Reads a file: YAML if its name ends in .yaml or .yml, TOML if in .toml, else JSON.
-// MSC_E_INVALID: the message names file, key and fix. MSC_E_UNSUPPORTED: a build without TOML. MSC_E_STATE: the file names code that may not run. MSC_E_NOT_FOUND or another
-// status: a file that the configuration names is missing or cannot be read. *out is owned by the
-// caller.
+// Reads a file: YAML if its name ends in .yaml or .yml, TOML if in .toml, else JSON. MSC_E_INVALID:
+// the message names file, key and fix. MSC_E_UNSUPPORTED: a build without TOML. MSC_E_STATE: the
+// file names code that may not run. MSC_E_NOT_FOUND or another status: a file that the configuration
+// names is missing or cannot be read. *out is owned by the caller.
 enum msc_status msc_config_load(struct msc_config **out, const char *path,
                                 enum msc_config_code code);
 // Reads only the tree of a file; no key is checked, no other file is opened. *out is owned by the
 // caller.
 enum msc_status msc_config_read_tree(struct cJSON **out, const char *path);
+// Whether a path has the ending of a configuration: .json, .yaml, .yml or .toml.
+bool msc_config_is_path(const char *path);
 // For a configuration of someone who may not read and write whatever this process can.
 // MSC_E_INVALID: an input is outside of all `folders` or an output is outside of `workspace`, with
 // links resolved; the message names the path. All folders must exist.

@@ -5,10 +5,12 @@
 #include <cctype>
 #include <cmath>
 #include <cstdio>
+#include <cstring>
 #include <memory>
 #include <new>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <cjson/cJSON.h>
@@ -20,7 +22,7 @@ namespace {
 constexpr int64_t EXACT = INT64_C(1) << 53;
 // The library reads dotted keys of any length, but frees the tables of a long one by recursion
 // until the stack overflows.
-constexpr size_t MOST_DOTS = 64;
+constexpr size_t MOST_DOTS = 16;
 
 struct deleter {
     void operator()(cJSON *tree) const {
@@ -32,7 +34,7 @@ using owned = std::unique_ptr<cJSON, deleter>;
 // What is wrong with the text, and where.
 struct fault {
     size_t line, column;
-    std::string what;
+    const char *what;
 };
 
 [[noreturn]] void refuse(const toml::source_region &where, const char *what) {
@@ -135,48 +137,51 @@ class reader {
     }
 };
 
-// The end of the string that begins at `at`: behind its closing quotes, or the end of the text.
-size_t end_of_string(std::string_view text, size_t at) {
-    const std::string quotes(text.substr(at, 3) == std::string(3, text[at]) ? 3 : 1, text[at]);
-    size_t i = at + quotes.size();
-    while (i < text.size() && text.substr(i, quotes.size()) != quotes) {
-        i += text[at] == '"' && text[i] == '\\' ? 2 : 1;
+// The end of the string that begins at `i`, even if it is not closed.
+size_t end_of_string(std::string_view text, size_t i) {
+    const char quote = text[i];
+    const bool is_long = text.substr(i, 3) == std::string(3, quote);
+    size_t n_quotes = 0; // up to the current byte; five end a long string, as it may end in two
+    for (i += is_long ? 3 : 1; i < text.size(); i++) {
+        if (text[i] == quote) {
+            if (++n_quotes == (is_long ? 5 : 1)) {
+                return i + 1;
+            }
+        } else if (n_quotes >= 3 || (!is_long && text[i] == '\n')) {
+            return i;
+        } else {
+            n_quotes = 0;
+            i += quote == '"' && text[i] == '\\';
+        }
     }
-    return std::min(i + quotes.size(), text.size());
+    return text.size();
 }
 
-[[noreturn]] void refuse_dots(std::string_view text, size_t at) {
-    const std::string_view before = text.substr(0, at);
-    const size_t line = 1 + static_cast<size_t>(std::count(before.begin(), before.end(), '\n'));
-    throw fault{line, at - (before.rfind('\n') + 1) + 1,
-                "nested too deeply, by a key with more than 64 dots"};
-}
-
-// Refuses long dotted keys. Dots in strings and comments do not count.
+// Refuses long dotted keys. Where the text is not TOML, the library fails before it reads on.
 void check_dots(std::string_view text) {
     size_t n_dots = 0;
-    for (size_t i = 0; i < text.size();) {
-        const char c = text[i];
-        if (c == '"' || c == '\'') {
-            i = end_of_string(text, i);
-            continue;
+    for (size_t i = 0; i < text.size(); i++) {
+        if (text[i] == '"' || text[i] == '\'') {
+            i = end_of_string(text, i) - 1;
+        } else if (text[i] == '#') {
+            i = std::min(text.find('\n', i), text.size()) - 1;
+        } else if (std::strchr("\n,=[]{}", text[i]) && text[i] != '\0') {
+            n_dots = 0;
+        } else if (text[i] == '.' && ++n_dots > MOST_DOTS) {
+            const std::string_view before = text.substr(0, i);
+            const size_t begin = before.rfind('\n') + 1; // npos + 1 is 0
+            throw fault{1 + static_cast<size_t>(std::count(before.begin(), before.end(), '\n')),
+                        i - begin + 1, "nested too deeply: the key has more than 16 dots"};
         }
-        if (c == '#') {
-            i = std::min(text.find('\n', i), text.size());
-            continue;
-        }
-        if (c == '.' && ++n_dots > MOST_DOTS) {
-            refuse_dots(text, i);
-        }
-        n_dots = std::string_view("\n,=[]{}").find(c) != std::string_view::npos ? 0 : n_dots;
-        i++;
     }
 }
 
-void tell(struct msc_config_toml_error *error, const fault &f) {
-    error->line = f.line;
-    error->column = f.column;
-    std::snprintf(error->what, sizeof error->what, "%s", f.what.c_str());
+// Allocates nothing, as it runs where an exception would reach C.
+void tell(struct msc_config_toml_error *error, size_t line, size_t column, std::string_view what) {
+    error->line = line;
+    error->column = column;
+    std::snprintf(error->what, sizeof error->what, "%.*s", static_cast<int>(what.size()),
+                  what.data());
     error->what[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(error->what[0])));
 }
 
@@ -192,9 +197,9 @@ struct cJSON *msc_config__parse_toml(const char *text, size_t length,
         return reader().read(table, 0).release();
     } catch (const toml::parse_error &e) {
         const toml::source_position at = e.source().begin;
-        tell(error, {at.line, at.column, std::string(e.description())});
+        tell(error, at.line, at.column, e.description());
     } catch (const fault &f) {
-        tell(error, f);
+        tell(error, f.line, f.column, f.what);
     } catch (const std::exception &) { // std::bad_alloc, or std::length_error from a huge text
         error->is_memory = true;
     }

@@ -14,15 +14,18 @@ static void put_key(const struct msc_notation *n, const char *key) {
     msc_str_append(n->out, key);
 }
 
-// Whether YAML reads the text as it stands, without quotes: words of letters, and paths.
+// Whether YAML reads the text as it stands, without quotes: words of letters, and paths that are no
+// numbers.
 static bool is_plain(const char *text) {
     static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_";
     static const char usual[] =
         "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./";
+    static const char of_numbers[] = "0123456789-.eE";
     bool is_word = *text && strspn(text, letters) == strlen(text) && strcmp(text, "true") != 0 &&
                    strcmp(text, "false") != 0 && strcmp(text, "null") != 0;
-    return is_word || (text[0] != '-' && strchr(text, '.') && strpbrk(text, letters) &&
-                       strspn(text, usual) == strlen(text));
+    return is_word ||
+           (text[0] != '-' && strchr(text, '.') && strpbrk(text, letters) &&
+            strspn(text, usual) == strlen(text) && strspn(text, of_numbers) < strlen(text));
 }
 
 static void put_value(const struct msc_notation *n, const cJSON *value) {
@@ -53,10 +56,11 @@ static void put_pair(const struct msc_notation *n, const char *key, const cJSON 
 
 void msc_notation_comment(const struct msc_notation *n, const char *text) {
     while (*text) {
-        size_t length = strcspn(text, "\n") + 1;
+        size_t length = strcspn(text, "\n");
         msc_str_printf(n->out, "%s# ", indent_of(n));
         msc_str_append_n(n->out, text, length);
-        text += length;
+        msc_str_char(n->out, '\n');
+        text += length + (text[length] == '\n');
     }
 }
 

@@ -14,7 +14,7 @@ struct msc_notation {
     const char *in; // YAML: blanks before each line; TOML: "", or a prefix of keys such as "env."
 };
 
-// Lines of text, each after "# ". `text` ends in a newline.
+// Lines of text, each after "# ".
 void msc_notation_comment(const struct msc_notation *n, const char *text);
 // `key: value` or `key = value`, in one line.
 void msc_notation_put(const struct msc_notation *n, const char *key, const struct cJSON *value);

@@ -216,6 +216,9 @@ class _Collector:
         n_rows = max(_n_rows(array) for array in inputs.values())
         for name, array in inputs.items():
             chunks = self.samples.inputs.setdefault(name, [])
+            if chunks and array.ndim != chunks[0].ndim:
+                raise ValueError(f"samples: {name} has {array.ndim} axes in a batch, expected {chunks[0].ndim} as in "
+                                 "the first")
             if array.ndim or not chunks:  # a number is the same in all batches
                 chunks.append(array[:left] if _n_rows(array) == n_rows and array.ndim else array)
         if labels is not None:

@@ -212,6 +212,11 @@ class TestSamples(unittest.TestCase):
         with self.assertRaisesRegex(ValueError, "refine: samples of x have different shapes"):
             refining.arrays_of(found)
 
+    def test_batches_have_the_same_axes(self):
+        for x in self.x[:1, 0], self.x[:1, :, None]:
+            with self.assertRaisesRegex(ValueError, "^samples: x has [13] axes in a batch, expected 2 as in the first$"):
+                collect([(self.x[:1],), (x,)], self.one)
+
 
 class TestOptions(unittest.TestCase):
     def test_become_arguments(self):

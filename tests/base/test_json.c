@@ -42,12 +42,14 @@ static void test_base_json__round_trips(void **state) {
     expect_written("7", "7");
 }
 
-// Strings that are not valid UTF-8 are written with U+FFFD for each bad byte.
+// Strings that are not valid UTF-8 are written with U+FFFD for each bad byte, and control characters
+// escaped.
 static void test_base_json__writes_only_utf8(void **state) {
     static const struct {
         const char *text, *written;
     } cases[] = {
         {"\xc3\xb6\xe2\x82\xac\xf0\x9f\x98\x80", "\"\xc3\xb6\xe2\x82\xac\xf0\x9f\x98\x80\""},
+        {"\x7f|\xc2\x80|\xc2\x9f|\xc2\xa0", "\"\\u007f|\\u0080|\\u009f|\xc2\xa0\""},
         {"caf\xe9.npz", "\"caf\\ufffd.npz\""},
         {"\xe2\x82", "\"\\ufffd\\ufffd\""},
         {"\xff\"\xed\xa0\x80\n", "\"\\ufffd\\\"\\ufffd\\ufffd\\ufffd\\n\""},

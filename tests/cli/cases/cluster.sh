@@ -20,6 +20,11 @@ alone b b/toy.jsonl
 mscgym search b.json --restart --quiet --cluster local:2 >/dev/null 2>&1
 same b/toy.jsonl crash
 grep -o 'the process crashed while it evaluated this trial alone' b/toy.jsonl
+# Losses that are not numbers are failures, also where a second worker checks them.
+toy n 60 '"fail_every": 2'
+alone n n/toy.jsonl
+mscgym search n.json --restart --quiet --cluster local:2 >/dev/null
+same n/toy.jsonl "no numbers"
 # More and fewer workers than batches; stopped, and continued with another number of workers.
 tiny d
 alone d d/tiny.jsonl

@@ -32,6 +32,10 @@ mscgym search --quiet short.toml >/dev/null && mscgym search --quiet short.toml 
 printf 'gym = [{env = {type = "toy"}}]\n[bind]\nZ = 1\nA = 2\nM = 3\n' >order.toml
 mscgym config --show order.toml | jq -c .bind
 
+mkdir check
+printf 'gym = [{env = {type = "toy"}}]\n' >check/c.toml
+mscgym envs --check check/c.toml | tail -1
+
 # What init writes in TOML is what it writes in YAML.
 cp "$FILES/../../../examples/digits/"{digits.onnx,calibration.npz,calibration_labels.npy} .
 for form in toml yaml; do
@@ -76,6 +80,12 @@ printf 'log_every = 07:30:00\n' | refused
 printf '[gym]\nx = [1, 2026-11-30T07:30:00Z]\n' | refused
 printf 'a%0100000d = 1\n' 0 | sed 's/0/.a/g' | refused
 printf 'x = 1\n[a%0100000d]\n' 0 | sed 's/0/.a/g' | refused
+# Dots in text and in comments are not those of a key, wherever the text ends.
+dots=$(printf '%0100d' 0 | tr 0 .)
+keys=$(printf '%0100d' 0 | sed 's/0/.a/g')
+printf '# %s\nmodel = "%s\\"%s"\nlog_file = """\n%s\\""""""\nverbose = 3\n' "$dots" "$dots" "$dots" "$dots" | refused
+printf 'x = ["", """\n"\\""""", {a%s = 1}]\n' "$keys" | refused
+printf "x = ['\\\\\\\\', ''''a'''', {a%s = 1}]\n" "$keys" | refused
 printf 'a = {%s}' "$(printf '%0250d' 0 | sed 's/0/a.a.a = {/g')$(printf '%0250d' 0 | tr 0 '}')" | refused
 printf 'a = [%0999999d]' 0 | sed 's/0/0,/g' | refused
 printf 'a = "%04200000d"' 0 | refused
