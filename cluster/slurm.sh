@@ -84,7 +84,8 @@ slurm_node() {
     { exec 9<"$root" && flock 9; } || fail "$root cannot be locked on $where"
     why=$(tar -xf "$root.tar" -C "$root" 2>&1) || fail "the files cannot be unpacked in $root on $where ($why)"
     rm -f "$root.tar"
-    MSCGYM_NODE_ROOT=$root "$@"
+    exec 8>&2 2>/dev/null # leaves out the shell's message if the worker is killed
+    MSCGYM_NODE_ROOT=$root sh -c 'exec "$@" 2>&8 8>&-' sh "$@"
 }
 
 step=$1

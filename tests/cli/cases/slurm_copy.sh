@@ -46,6 +46,10 @@ sort -u there.txt words.txt
 cat packed.txt
 find node tmp -type f -o -path '*/mscgym-*-*'
 rmdir node/mscgym-runs-2
+# A worker that does not end by itself is killed, of which no shell says a word.
+printf '#!/bin/sh\n"%s" "$@"\nexec sleep 9\n' "$program" >bin/slow && chmod +x bin/slow
+mscgym search d.json --restart --quiet --cluster slurm:1 --threads 1 --copy-to "$PWD/node" \
+    --worker-program "$PWD/bin/slow" >/dev/null
 # Copies that fail: sbcast reports an error, tar has no room, and folders or options are invalid.
 cp bin/sbcast whole
 printf '#!/bin/sh\necho "sbcast: error: REQUEST_FILE_BCAST(n1): No \\"such\\" folder" >&2\nexit 2\n' >bin/sbcast
