@@ -54,7 +54,7 @@ def main():
     parser.add_argument("--seconds", type=float, default=10)
     parser.add_argument("--rounds", type=int, default=3)
     given = parser.parse_args()
-    config = digits("quantize", 10**7, choices=[{"bits": 8}, {"bits": 6}, {"bits": 5}, {"bits": 4}])
+    config = digits("quantize", 10**7, choices=[{"bits": n} for n in range(2, 9)])
     quiet, asked = [], []
     with tempfile.TemporaryDirectory() as folder, Service(given.mscgym, folder, "--threads", "1") as service:
         client = service.client()
