@@ -48,8 +48,8 @@ struct msc_agent_host {
     // Polled while an agent's program computes an answer: a request of level 2 stops the program
     // (MSC_E_CANCELLED). Borrowed until destroy; may be NULL.
     const struct msc_cancel *cancel;
-    // What other searches teach about features of choices (agents/feature_lessons.h); NULL: nothing.
-    // Borrowed during the call.
+    // What other searches teach about features of choices (agents/feature_lessons.h); NULL:
+    // nothing. Borrowed during the call.
     const struct cJSON *lessons;
 };
 
@@ -98,8 +98,8 @@ struct msc_agent_def {
     // proposals. Default: there is no such plan.
     void (*assemble)(struct msc_agent *agent, uint32_t choices[]);
     // Optional: appends to `out` what the agent has learnt about the space, for people: one
-    // sentence a line, without a full stop, naming tasks and choices as the space does. It is called between
-    // two asks and must not affect later proposals. Default: nothing.
+    // sentence a line, without a full stop, naming tasks and choices as the space does. It is
+    // called between two asks and must not affect later proposals. Default: nothing.
     void (*remarks)(struct msc_agent *agent, struct msc_str *out);
     // Optional: frees memory of the state that is not in the arena. Accepts zeroed state.
     void (*finish)(struct msc_agent *agent);

@@ -14,11 +14,11 @@
 // a proposal lands among the better half of the best points, and shrink when it does not. They
 // settle when about a third of these proposals succeed; this is a variant of the one-fifth rule
 // (Rechenberg 1973). If isolated losses are given, a draw that promises far less than the best
-// points is replaced by a cooler one. The width of hopes adapts by the same rule. Hopes are proposed
-// less often in such a space, because the model only extrapolates far from all observed points. In a
-// space of few tasks, searches for plans also start at random points, more of them as more trials
-// are observed. Otherwise a choice that all of the best points share could keep the search from
-// better points.
+// points is replaced by a cooler one. The width of hopes adapts by the same rule. Hopes are
+// proposed less often in such a space, because the model only extrapolates far from all observed
+// points. In a space of few tasks, searches for plans also start at random points, more of them as
+// more trials are observed. Otherwise a choice that all of the best points share could keep the
+// search from better points.
 //
 // The loss of a trial that was eliminated early is an estimate. Such a loss has less weight, and an
 // isolated loss that follows from an estimate counts as a guess. A choice that failed in isolation
@@ -41,9 +41,9 @@
 // it cannot be measured, there are no probes and plans: a model without a base proposes near points
 // (auto_near.c), weighted by their chance of being measured (agents/chance.h). If it can be
 // measured but many points cannot, near points have a share of the proposals. In a space of few
-// tasks, they also have one while no new point is better than the best one, because the other models
-// may then miss something. With several measured objectives or bounds on measured metrics, children
-// take the place of near points.
+// tasks, they also have one while no new point is better than the best one, because the other
+// models may then miss something. With several measured objectives or bounds on measured metrics,
+// children take the place of near points.
 //
 // The agent does not know the number of trials.
 #include "agents/auto.h"
@@ -71,8 +71,8 @@
 // Standard error of the loss of a trial that was eliminated early, in the unit of
 // msc_pair_model_tell_estimate. Races eliminate no trial for a difference below 0.25.
 #define ESTIMATE_ERROR 0.2
-// Models are fitted again when the number of trials has grown by one in FIT_AGAIN; several models of
-// many choices, which take longer, by two.
+// Models are fitted again when the number of trials has grown by one in FIT_AGAIN; several models
+// of many choices, which take longer, by two.
 #define FIT_AGAIN 32
 #define SLOW_ENTRIES 150
 // Share of hopes among the proposals in a space of few tasks, and of many.

@@ -15,8 +15,8 @@
 #define MOST_POINTS 48
 #define CHOOSE_AGAIN 1.25
 
-// Kinds, and s relative to the greatest loss above the base's. If the greatest loss is near its limit
-// s, losses near it are told apart only by an s that is as near.
+// Kinds, and s relative to the greatest loss above the base's. If the greatest loss is near its
+// limit s, losses near it are told apart only by an s that is as near.
 static const struct msc_link links[] = {
     {MSC_LINK_EXP, 1.0},   {MSC_LINK_EXP, 0.5},     {MSC_LINK_EXP, 0.25},
     {MSC_LINK_EXP, 0.125}, {MSC_LINK_LOG, 1.00001}, {MSC_LINK_LOG, 1.0003},

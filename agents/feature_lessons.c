@@ -147,8 +147,8 @@ static enum msc_status add_lesson(cJSON *list, const struct msc_feature_kind *ki
     return msc_json_add_number(lesson, "variance", variance);
 }
 
-// Solves the equations with the usual prior of coefficients. The variance of each coefficient is the
-// diagonal of the inverse matrix, times the variance of the losses.
+// Solves the equations with the usual prior of coefficients. The variance of each coefficient is
+// the diagonal of the inverse matrix, times the variance of the losses.
 static enum msc_status add_lessons(cJSON *list, const struct msc_feature_lessons *l) {
     double factor[N * N], means[N], unit[N];
     memcpy(factor, l->matrix, sizeof factor);

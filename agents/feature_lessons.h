@@ -1,5 +1,5 @@
-// What other searches teach about the features of choices: how strongly the losses of single choices
-// depend on each feature. A new search takes this as the prior of its own regression
+// What other searches teach about the features of choices: how strongly the losses of single
+// choices depend on each feature. A new search takes this as the prior of its own regression
 // (agents/feature_prior.h), also where no task of it has the name of a task of the other search.
 //
 //     struct msc_feature_study study;
@@ -8,9 +8,9 @@
 //     MSC_TRY(msc_feature_study_close(&study, &lessons, arena));
 //     MSC_TRY(msc_feature_lessons_write(&object, &lessons, "distill_loss"));  // after all searches
 //
-// Coefficients are per unit of a feature, or of its logarithm, so that networks can be compared. The
-// normal equations of all searches are added, each without its own level. The coefficients that solve
-// them, and their variances, are written as JSON:
+// Coefficients are per unit of a feature, or of its logarithm, so that networks can be compared.
+// The normal equations of all searches are added, each without its own level. The coefficients that
+// solve them, and their variances, are written as JSON:
 //
 //     {"metric": "distill_loss", "losses": 37,
 //      "features": [{"feature": "weight_error", "of": "choice", "log": true,
@@ -58,7 +58,8 @@ enum msc_status msc_feature_study_open(struct msc_feature_study *study,
 // Observes the metric of a point.
 void msc_feature_study_tell(struct msc_feature_study *study, const uint32_t choices[],
                             double value);
-// Adds what the trials teach to `lessons` (NULL: nothing), and frees the study. `arena` keeps names.
+// Adds what the trials teach to `lessons` (NULL: nothing), and frees the study. `arena` keeps
+// names.
 enum msc_status msc_feature_study_close(struct msc_feature_study *study,
                                         struct msc_feature_lessons *lessons,
                                         struct msc_arena *arena);

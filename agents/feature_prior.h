@@ -53,13 +53,14 @@ struct msc_feature_prior {
 };
 
 // Without features of choices in the space, `n` is 0 and guesses stay as they are. `metric` is the
-// name of the metric whose isolated losses are guessed, and `sign` is -1 if it is maximised, else 1.
+// name of the metric whose isolated losses are guessed, and `sign` is -1 if it is maximised, else
+// 1.
 enum msc_status msc_feature_prior_init(struct msc_feature_prior *f, struct msc_arena *arena,
                                        const struct msc_exact_bounds *bounds, size_t n_positions,
                                        const char *metric, double sign);
 // Adds the known losses to the normal equations of the regression, without its prior: to the upper
-// triangle of `matrix` [MSC_FEATURE_PRIOR_MOST + 1, MSC_FEATURE_PRIOR_MOST + 1] and to `vector`. The
-// level is unknown n, after the coefficients. Returns the number of losses. Call it after
+// triangle of `matrix` [MSC_FEATURE_PRIOR_MOST + 1, MSC_FEATURE_PRIOR_MOST + 1] and to `vector`.
+// The level is unknown n, after the coefficients. Returns the number of losses. Call it after
 // msc_sensitivity_guess.
 size_t msc_feature_prior_add_losses(struct msc_feature_prior *f, const struct msc_sensitivity *s,
                                     double matrix[], double vector[]);

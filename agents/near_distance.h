@@ -1,5 +1,6 @@
-// How far two choices of a task are apart, 0 to 1. A fifth of the distance counts any difference, the
-// rest the places between them in the order of cost. A task of two choices has no places between.
+// How far two choices of a task are apart, 0 to 1. A fifth of the distance counts any difference,
+// the rest the places between them in the order of cost. A task of two choices has no places
+// between.
 #ifndef MSC_AGENTS_NEAR_DISTANCE_H
 #define MSC_AGENTS_NEAR_DISTANCE_H
 

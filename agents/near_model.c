@@ -22,7 +22,8 @@ static const double rates[] = {0.03, 0.1, 0.3, 1.0, 3.0};
 static const double noises[] = {0.001, 0.01, 0.1};
 static const double shares[] = {0.0, 0.25, 0.5, 0.75, 0.9};
 
-// In a space of many tasks, all tasks share a rate, and the sum of rates is that of MOST_RATES tasks.
+// In a space of many tasks, all tasks share a rate, and the sum of rates is that of MOST_RATES
+// tasks.
 static double scale_of_rates(const struct msc_near_model *m) {
     size_t n_tasks = m->bounds->space->n_tasks;
     return n_tasks > MOST_RATES ? MOST_RATES / (double)n_tasks : 1.0;

@@ -5,12 +5,12 @@
 //     D = sum over tasks of rates[t] * distance of the two choices
 //
 // with the distance of agents/near_distance.h: the next choice is closer than any other. The second
-// part is of functions that are a sum over tasks (Duvenaud et al. 2011): it foresees points in which
-// several tasks differ from all points seen. The model is of the logarithm of the value if all values
-// are positive. The rates, the noise and the share of the sum maximise the profile posterior on a
-// grid, by coordinate ascent: the likelihood, in which the mean and the variance have closed forms
-// (Rasmussen and Williams 2006, chapter 5; Jones et al. 1998), times a log-normal prior of each
-// rate. Without the prior, few points would make most tasks look irrelevant.
+// part is of functions that are a sum over tasks (Duvenaud et al. 2011): it foresees points in
+// which several tasks differ from all points seen. The model is of the logarithm of the value if
+// all values are positive. The rates, the noise and the share of the sum maximise the profile
+// posterior on a grid, by coordinate ascent: the likelihood, in which the mean and the variance
+// have closed forms (Rasmussen and Williams 2006, chapter 5; Jones et al. 1998), times a log-normal
+// prior of each rate. Without the prior, few points would make most tasks look irrelevant.
 //
 // Use: tell points, fit, then predict. At most MSC_NEAR_POINTS points are kept: the latest ones and
 // those of least value. Only init allocates.

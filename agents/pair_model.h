@@ -14,10 +14,10 @@
 // Rasmussen and Williams, 2006, algorithm 2.1). A draw from the posterior is a draw from the prior,
 // corrected by the observed points (Matheron's rule).
 //
-// With a link (agents/link.h), y is the loss under the link, and `mean` must be too. Errors are errors
-// of the loss, so the link multiplies them by its slope between the point's loss and the loss that the
-// isolated losses alone predict. Where both are saturated, the slope is great and the point tells
-// little; where the prediction is not, a saturated loss contradicts it.
+// With a link (agents/link.h), y is the loss under the link, and `mean` must be too. Errors are
+// errors of the loss, so the link multiplies them by its slope between the point's loss and the
+// loss that the isolated losses alone predict. Where both are saturated, the slope is great and the
+// point tells little; where the prediction is not, a saturated loss contradicts it.
 //
 // Pairs are either those of any two tasks, or only those of neighbouring tasks if edges are given
 // (msc_pair_model_use_edges). The likelier of both is used.

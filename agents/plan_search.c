@@ -250,8 +250,8 @@ static bool has_steady_prices(const struct msc_plan_search *s) {
            s->moves.values[0] - bound->max > s->most_delta * (1.0 + PRICE_SLACK);
 }
 
-// The bounds and limits that the current point breaks, and how much one unit of the value adds to the
-// violation. Only a change that brings one of these values nearer to its limit can lower it.
+// The bounds and limits that the current point breaks, and how much one unit of the value adds to
+// the violation. Only a change that brings one of these values nearer to its limit can lower it.
 struct broken {
     size_t n_items, n_limits;
     size_t items[MSC_MAX_BOUNDS], limits[MSC_MAX_BOUNDS];
@@ -281,8 +281,8 @@ static void find_broken(const struct msc_plan_search *s, struct broken *out) {
     }
 }
 
-// The most by which a change to the choice `entry` of a task can lower the violation, where `now` is
-// the entry of the task's choice; 0: it cannot.
+// The most by which a change to the choice `entry` of a task can lower the violation, where `now`
+// is the entry of the task's choice; 0: it cannot.
 static double most_fall(const struct msc_plan_search *s, const struct broken *broken, size_t entry,
                         size_t now) {
     double sum = 0.0;

@@ -19,8 +19,8 @@ static size_t read_character(uint32_t *code, const char *c) {
     return *code < 0x80 ? 1 : msc_utf8_next(code, c, strnlen(c, 4));
 }
 
-// JSON may hold characters 0x7f to 0x9f as they are, but YAML and TOML, which take the same text, may
-// not.
+// JSON may hold characters 0x7f to 0x9f as they are, but YAML and TOML, which take the same text,
+// may not.
 static bool is_control(uint32_t code) {
     return code < 0x20 || (code >= 0x7f && code < 0xa0);
 }

@@ -9,7 +9,8 @@
 // time of the slowest round of `parallel` proposals, and the best loss within the bound after 50,
 // 150 and all trials. The mean times are also the rows of FILE. The seed is that of the problem.
 // With --features 1, each choice has a feature: its own loss, wrong by random factors. With
-// --objectives 2, the size is an objective, too; with 3, also a time, which is measured like the loss.
+// --objectives 2, the size is an objective, too; with 3, also a time, which is measured like the
+// loss.
 #include "agents/agent.h"
 #include "base/json.h"
 #include "bench/rows.h"

@@ -43,8 +43,8 @@ enum msc_status msc_cli_fill_options(struct msc_processor_options *out,
                                      const struct msc_cli_call *call,
                                      const struct msc_cli_common *common);
 
-// Like msc_cli_fill_options, for work of which nothing is kept when it stops: the first signal stops
-// it. The caller closes the worker.
+// Like msc_cli_fill_options, for work of which nothing is kept when it stops: the first signal
+// stops it. The caller closes the worker.
 enum msc_status msc_cli_fill_stoppable(struct msc_processor_options *out, struct msc_worker *worker,
                                        const struct msc_cli_call *call,
                                        const struct msc_cli_common *common);

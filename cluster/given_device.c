@@ -117,8 +117,8 @@ enum msc_status msc_given_device(const char **out, struct msc_arena *arena, cons
 
 // ---- Workers of one machine -------------------------------------------------------------------
 
-// Index in `devices` of the one that `device` stands for; -1: it names a particular device, or there
-// is none.
+// Index in `devices` of the one that `device` stands for; -1: it names a particular device, or
+// there is none.
 static int find_meant(const char *device, const struct msc_vulkan_device devices[], int n) {
     bool is_auto = strcmp(device, "auto") == 0;
     if (!is_auto && strcmp(device, "vulkan") != 0) {

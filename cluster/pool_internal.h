@@ -62,8 +62,8 @@ struct msc_pool_stop {
 // The results of a trial so far.
 struct msc_pool_trial {
     bool is_done;
-    // Of a whole trial: the worker that measured it, and what it answered. The search may change the
-    // outcome later, for example if the loss is not a number.
+    // Of a whole trial: the worker that measured it, and what it answered. The search may change
+    // the outcome later, for example if the loss is not a number.
     int32_t by;
     enum msc_trial_state state;
     enum msc_trial_cause cause;

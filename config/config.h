@@ -1,11 +1,11 @@
 // The configuration: which searches to run on which model and data.
 //
-// One file of JSON, YAML or TOML, in the keys of MSC's RFC, holds the model, the dataset, the stages
-// and, for each tool such as `quantize`, a list of searches under `gym`. Reading it resolves it:
-// paths become usable from the current folder, and missing keys get their defaults. The parameters
-// of environments and agents are read by their own tables, so a wrong key is an error before a
-// model is loaded. The header of a record holds the resolved configuration in the same form, with paths
-// relative to the record. A record can therefore be read as a configuration.
+// One file of JSON, YAML or TOML, in the keys of MSC's RFC, holds the model, the dataset, the
+// stages and, for each tool such as `quantize`, a list of searches under `gym`. Reading it resolves
+// it: paths become usable from the current folder, and missing keys get their defaults. The
+// parameters of environments and agents are read by their own tables, so a wrong key is an error
+// before a model is loaded. The header of a record holds the resolved configuration in the same
+// form, with paths relative to the record. A record can therefore be read as a configuration.
 //
 //     struct msc_config *config;
 //     MSC_TRY(msc_config_load(&config, "digits.json", MSC_CONFIG_CODE_ALLOWED));
@@ -154,8 +154,8 @@ struct msc_config {
 
 // Reads a file: YAML if its name ends in .yaml or .yml, TOML if in .toml, else JSON. MSC_E_INVALID:
 // the message names file, key and fix. MSC_E_UNSUPPORTED: a build without TOML. MSC_E_STATE: the
-// file names code that may not run. MSC_E_NOT_FOUND or another status: a file that the configuration
-// names is missing or cannot be read. *out is owned by the caller.
+// file names code that may not run. MSC_E_NOT_FOUND or another status: a file that the
+// configuration names is missing or cannot be read. *out is owned by the caller.
 enum msc_status msc_config_load(struct msc_config **out, const char *path,
                                 enum msc_config_code code);
 // Reads only the tree of a file; no key is checked, no other file is opened. *out is owned by the

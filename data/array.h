@@ -48,8 +48,8 @@ enum msc_status msc_array_rows(struct msc_array **out, const struct msc_array *a
 // Copies indices [first, first + count) of `axis`, which the array must have.
 enum msc_status msc_array_slice(struct msc_array **out, const struct msc_array *array, int axis,
                                 int64_t first, int64_t count);
-// Copies indices [first, first + count) of `axis` of `from` to the indices from `at` on of `to`. All
-// other dims and the type must be equal.
+// Copies indices [first, first + count) of `axis` of `from` to the indices from `at` on of `to`.
+// All other dims and the type must be equal.
 void msc_array_place(struct msc_array *to, int64_t at, const struct msc_array *from, int axis,
                      int64_t first, int64_t count);
 // Adds a reference to the same array; safe from several threads. Returns `array`.

@@ -44,7 +44,8 @@ const struct msc_gguf_tensor *msc_gguf_find(const struct msc_gguf *g, const char
 bool msc_gguf_number(double *out, const struct msc_gguf *g, const char *key);
 bool msc_gguf_text(const char **out, const struct msc_gguf *g, const char *key);
 bool msc_gguf_has_value(const struct msc_gguf *g, const char *key); // of any type
-// The values in turn, for writing them to another file: their keys, and their bytes with key and type.
+// The values in turn, for writing them to another file: their keys, and their bytes with key and
+// type.
 size_t msc_gguf_n_values(const struct msc_gguf *g);
 const char *msc_gguf_value_key(const struct msc_gguf *g, size_t index);
 const uint8_t *msc_gguf_value_bytes(size_t *n_bytes, const struct msc_gguf *g, size_t index);

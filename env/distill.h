@@ -164,8 +164,8 @@ size_t msc_sample_n_tensors(const struct msc_sample *s);
 struct msc_sample_tensor msc_sample_tensor(const struct msc_sample *s, size_t index);
 struct msc_sample_tensor msc_sample_class_scores(const struct msc_sample *s);
 int64_t msc_sample_label(const struct msc_sample *s);
-// If labels are the next tokens: the id at a position of the sample. The class scores have a row for
-// each position, along the axis of the loss `kl`.
+// If labels are the next tokens: the id at a position of the sample. The class scores have a row
+// for each position, along the axis of the loss `kl`.
 int64_t msc_sample_token(const struct msc_sample *s, int64_t position);
 
 MSC_PUBLIC_END

@@ -24,7 +24,8 @@ struct msc_block_weight {
 // Is this the axis of a linear layer's weight that the layer sums over?
 bool msc_block_weight_is_summed(const struct msc_tensor *weight, int32_t axis);
 // Can all joints that read the weight be such operators under this quantisation? These are linear
-// layers, and joints that take rows of a matrix. The group size must be a power of 2 from 16 to 256.
+// layers, and joints that take rows of a matrix. The group size must be a power of 2 from 16 to
+// 256.
 bool msc_block_weight_describe(struct msc_block_weight *out, const struct msc_graph *g,
                                int32_t weight, const struct msc_quant *q,
                                const struct msc_target *target);

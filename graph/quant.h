@@ -69,8 +69,8 @@ void msc_quant_seal(struct msc_quant *q);
 // is nothing to free.
 enum msc_status msc_quant_copy(struct msc_quant *out, const struct msc_quant *q);
 void msc_quant_finish(struct msc_quant *q); // `q` is a copy or all zero
-// Checks that `integers`, if not NULL, has n elements, all in [low, high]; or, for blocks, the bytes
-// of n elements. Otherwise fails with
+// Checks that `integers`, if not NULL, has n elements, all in [low, high]; or, for blocks, the
+// bytes of n elements. Otherwise fails with
 // MSC_E_INVALID and a message that names the mismatch.
 enum msc_status msc_quant_check_integers(const struct msc_quant *q, int64_t n);
 // True if each channel along the axis has a scale of its own.

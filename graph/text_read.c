@@ -70,8 +70,8 @@ static enum msc_status read_tensor(struct msc_read_tensor *t, struct msc_graph_r
     return MSC_OK;
 }
 
-// Finds the output of a joint by its name; output 0 also has the name of the joint, even if a weight
-// has that name, too.
+// Finds the output of a joint by its name; output 0 also has the name of the joint, even if a
+// weight has that name, too.
 static enum msc_status find_tensor(int32_t *out, struct msc_graph_reader *r, const char *name) {
     *out = msc_graph__live_tensor(r->g, name);
     if (*out == MSC_NO_ID || r->g->tensors[*out]->tensor.producer == MSC_NO_ID) {

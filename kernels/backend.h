@@ -147,8 +147,9 @@ struct msc_backend_def {
     // Optional: where a prepared step runs. The strings are static.
     struct msc_placement (*place)(const struct msc_backend *b, const struct msc_step *step);
 
-    // Optional, all three or none: the variants of a step, which depend on whether it computes floats
-    // or integers; so they are known after its first run. False: it has none, or did not run.
+    // Optional, all three or none: the variants of a step, which depend on whether it computes
+    // floats or integers; so they are known after its first run. False: it has none, or did not
+    // run.
     bool (*variants)(const struct msc_backend *b, const struct msc_step *step,
                      struct msc_variants *out);
     // Later runs of the step use this variant; -1: what is kept or, if nothing is, by_rule. No run

@@ -63,8 +63,8 @@ static bool begins_with(const char *data, size_t n_bytes, const char *beginning)
     return n_bytes >= n && memcmp(data, beginning, n) == 0;
 }
 
-// True for a .tflite file, and for an ONNX ModelProto: protobuf fields up to the end of the file, one
-// of which is a graph.
+// True for a .tflite file, and for an ONNX ModelProto: protobuf fields up to the end of the file,
+// one of which is a graph.
 static enum msc_status looks_like_model(bool *out, const char *data, size_t n_bytes) {
     enum { GRAPH = 7 * 8 + 2, AT_IDENTIFIER = 4 };
     const unsigned char *begin = (const unsigned char *)data;

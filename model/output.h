@@ -37,8 +37,8 @@ enum msc_status msc_output_read_model(struct msc_file_set *files, const char *pa
 // is not empty and is of another kind. NULL is ignored.
 enum msc_status msc_output_claim(struct msc_file_set *files, enum msc_output kind, const char *what,
                                  const char *path);
-// Like msc_output_claim for MSC_OUTPUT_GRAPH, together with the weights file next to it. An existing
-// weights file may be replaced only together with its graph.
+// Like msc_output_claim for MSC_OUTPUT_GRAPH, together with the weights file next to it. An
+// existing weights file may be replaced only together with its graph.
 enum msc_status msc_output_claim_graph(struct msc_file_set *files, const char *what,
                                        const char *path);
 // *out: true if the file is absent or, as far as can be checked, all of it is of that kind.

@@ -86,7 +86,8 @@ static enum msc_status read_values(struct msc_piece_value **out, size_t *n, cons
     return MSC_OK;
 }
 
-// Paths of models, and of files that are named after pieces, stay in the folder that they belong to.
+// Paths of models, and of files that are named after pieces, stay in the folder that they belong
+// to.
 static enum msc_status check_paths(const struct msc_piece *p, const char *where) {
     if (!msc_path_is_inside(p->model)) {
         return MSC_FAIL(MSC_E_FORMAT,

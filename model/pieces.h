@@ -86,8 +86,8 @@ struct msc_pieces {
 // by the caller. MSC_E_INVALID: a name matches nothing.
 enum msc_status msc_split(struct msc_pieces **out, const struct msc_graph *g,
                           const struct msc_split_options *options);
-// MSC_E_INVALID: at most so many pieces in this folder would replace the model, or a file that is no
-// manifest. msc_split checks this too; a caller can do so before long work.
+// MSC_E_INVALID: at most so many pieces in this folder would replace the model, or a file that is
+// no manifest. msc_split checks this too; a caller can do so before long work.
 enum msc_status msc_split_check_folder(const char *model, const char *folder, int32_t most_pieces);
 
 // True if the file is a manifest. Files that cannot be read are not.

@@ -47,8 +47,8 @@ struct msc_place_whole {
     const char *backend; // NULL: the pieces
     const char *missing; // why it cannot run; NULL: measured
     double us;           // least over the processes of the median over the rounds
-    // Greatest |ratio - 1| of a second copy to the first in a process; the ratio is the median over the
-    // rounds.
+    // Greatest |ratio - 1| of a second copy to the first in a process; the ratio is the median over
+    // the rounds.
     double spread;
     double error; // of the outputs, relative to their root mean square
 };

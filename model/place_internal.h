@@ -7,7 +7,8 @@
 #include "model/place.h"
 
 struct msc_place_seen;
-// What measuring a table needs. Everything is in the arena except the runtime and the scratch folder.
+// What measuring a table needs. Everything is in the arena except the runtime and the scratch
+// folder.
 struct msc_place_measure {
     const struct msc_graph *g;
     const struct msc_place_options *o;
@@ -38,7 +39,8 @@ enum msc_status msc_place__begin(struct msc_place_measure *m, const char *kind);
 enum msc_status msc_place__see_whole(struct msc_place_measure *m);
 // Measures a tiling as chains, each piece in its place: on every backend, after every backend.
 enum msc_status msc_place__see(struct msc_place_measure *m, const struct msc_place_tiling *t);
-// A tiling with as many groups as possible in runs that were not measured yet; false: there are none.
+// A tiling with as many groups as possible in runs that were not measured yet; false: there are
+// none.
 bool msc_place__next(struct msc_place_tiling *t, const struct msc_place_measure *m);
 // Fills the latencies of runs, and the prices of cuts, from everything that was measured.
 void msc_place__conclude(struct msc_place_table *p, const struct msc_place_measure *m);

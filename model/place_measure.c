@@ -1,5 +1,5 @@
-// Measures the table of placement: first each group in its place, to join neighbours that prefer the
-// same backend, then every run of the groups that are left, then the best mixes as they are.
+// Measures the table of placement: first each group in its place, to join neighbours that prefer
+// the same backend, then every run of the groups that are left, then the best mixes as they are.
 #include "base/file.h"
 #include "graph/cost.h"
 #include "graph/passes/chain.h"

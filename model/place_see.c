@@ -5,8 +5,9 @@
 #include <math.h>
 #include <stdio.h>
 
-// A point and whole networks decide, and their chains are few. So they get more rounds for each round
-// of a tiling, and two copies: the latency of a copy depends on where in memory it happens to lie.
+// A point and whole networks decide, and their chains are few. So they get more rounds for each
+// round of a tiling, and two copies: the latency of a copy depends on where in memory it happens to
+// lie.
 enum {
     MORE_ROUNDS = 4,
     MORE_COPIES = 2,
@@ -59,7 +60,8 @@ enum msc_status msc_place__begin(struct msc_place_measure *m, const char *kind) 
 
 // ---- Chains -----------------------------------------------------------------------------------
 
-// Chains of one tiling, each in every copy, and copies of the reference after them. All memory is here.
+// Chains of one tiling, each in every copy, and copies of the reference after them. All memory is
+// here.
 struct request {
     struct msc_place_measure *m;
     const struct msc_place_tiling *t;
@@ -196,8 +198,8 @@ static void request_finish(struct request *r) {
     msc_arena_finish(&r->arena);
 }
 
-// Backends of chains in which each piece is on each backend, after each backend: from a piece to the
-// next, the number of the backend grows by the same step.
+// Backends of chains in which each piece is on each backend, after each backend: from a piece to
+// the next, the number of the backend grows by the same step.
 static void rotate(uint32_t choices[], size_t n_tiles, size_t n_chains, size_t n_different,
                    size_t k) {
     for (size_t c = 0; c < n_chains; c++) {
@@ -282,8 +284,8 @@ bool msc_place__next(struct msc_place_tiling *t, const struct msc_place_measure 
 
 // ---- Conclusions ------------------------------------------------------------------------------
 
-// The price of a cut before group `first`: what longer a piece takes after another backend than after
-// its own, the median over the pieces that begin there. 0 if unknown.
+// The price of a cut before group `first`: what longer a piece takes after another backend than
+// after its own, the median over the pieces that begin there. 0 if unknown.
 static double price(const struct msc_place_seen *s, size_t first, size_t before, size_t backend) {
     double known[MSC_PLACE_MOST_GROUPS];
     size_t n = 0;

@@ -1,8 +1,8 @@
 // Finds the axis of samples of each input. Inputs that have the symbol for the number of samples
 // have it there, at any axis: [samples, 80], or [layers, samples, hidden] for the state of a
 // recurrent layer. An input without this symbol may have a length of its own that must be equal to
-// the number of samples, as in models whose open lengths have no names. The network's shapes decide:
-// it can be bound only if both lengths are equal.
+// the number of samples, as in models whose open lengths have no names. The network's shapes
+// decide: it can be bound only if both lengths are equal.
 #include "model/model_internal.h"
 
 #include "graph/passes/bind.h"

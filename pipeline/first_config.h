@@ -24,8 +24,9 @@ struct msc_first_config_options {
 
 // Opens the model with its samples, which must fit each other, and writes a search of the bits of
 // all tensors. The bound on the size lies halfway between 8 and 4 bits everywhere or, for a target
-// that takes only 8 bits, lets some tensors stay float. For a runtime of a target that takes fewer bits,
-// activations may also be dynamic or float, within a bound on the bit operations. *out is owned by the caller. It has
+// that takes only 8 bits, lets some tensors stay float. For a runtime of a target that takes fewer
+// bits, activations may also be dynamic or float, within a bound on the bit operations. *out is
+// owned by the caller. It has
 //
 //     "config"   the written file
 //     "tasks", "samples"   their numbers; the last fifth of the samples is for validation

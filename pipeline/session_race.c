@@ -11,8 +11,8 @@
 // With fewer batches a race is not the default: most trials would be measured on a large share of
 // the samples anyway.
 #define FEWEST_BATCHES 16
-// The number of trials in a round if it is not given. In larger rounds of a race an agent learns too
-// late from the trials that the race has ended. Without a race, larger rounds share more work.
+// The number of trials in a round if it is not given. In larger rounds of a race an agent learns
+// too late from the trials that the race has ended. Without a race, larger rounds share more work.
 #define RACED_ROUND 8
 #define ROUND 32
 

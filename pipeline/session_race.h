@@ -12,8 +12,8 @@ struct msc_str;
 // Sets the session's race, and the entry's number of trials in a round if that is not given.
 // `record` NULL: the search has no record yet. Needs the session's environment and goal.
 enum msc_status msc_session_choose_race(struct msc_session *s, const struct msc_record *record);
-// Appends a line of advice if the search would be a race by default with smaller batches or a budget
-// of time. Adds the batch size to `object` as "race_batch".
+// Appends a line of advice if the search would be a race by default with smaller batches or a
+// budget of time. Adds the batch size to `object` as "race_batch".
 enum msc_status msc_session_advise_race(struct msc_str *text, struct cJSON *object,
                                         const struct msc_session *s);
 

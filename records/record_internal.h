@@ -117,9 +117,9 @@ static inline void msc_record__begin_line(struct msc_record_line *line) {
     line->is_left_out = false;
 }
 
-// record_features.c. The member "features" of a header: the order of choices and the features of a space with features
-// of choices, unless they are very many numbers. Reading fills them in for a space whose tasks were
-// read; a header without the member changes nothing.
+// record_features.c. The member "features" of a header: the order of choices and the features of a
+// space with features of choices, unless they are very many numbers. Reading fills them in for a
+// space whose tasks were read; a header without the member changes nothing.
 enum msc_status msc_record__add_features(struct cJSON *header, const struct msc_space *space);
 enum msc_status msc_record__read_features(struct msc_space *space, struct msc_task tasks[],
                                           struct msc_arena *arena, const struct cJSON *header,

@@ -1,5 +1,5 @@
-// The figure of the best trials' choices as parallel coordinates: an axis for each task that matters
-// most, for the cost and for the objective, as on a page (report/page_choices.js).
+// The figure of the best trials' choices as parallel coordinates: an axis for each task that
+// matters most, for the cost and for the objective, as on a page (report/page_choices.js).
 #include "report/figures_internal.h"
 
 #include "base/heap.h"

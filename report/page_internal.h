@@ -26,8 +26,8 @@ void msc_page__end(struct msc_str *out);
 // chart for screen readers.
 void msc_page__chart(struct msc_str *out, const char *what, const char *label);
 
-// Begins a table that repeats a chart's data, which ends with </details>. The table is unfolded until
-// the script has drawn the chart.
+// Begins a table that repeats a chart's data, which ends with </details>. The table is unfolded
+// until the script has drawn the chart.
 void msc_page__begin_details(struct msc_str *out, const char *what);
 
 // Begin a table with column names (NULL-terminated), add cells, end the table. `kinds` has one

@@ -243,7 +243,8 @@ static void write_speed(struct msc_str *out, const cJSON *record, int index) {
     msc_page__end(out);
 }
 
-// ---- Layers, and what the agent learnt -----------------------------------------------------------------------
+// ---- Layers, and what the agent learnt
+// -----------------------------------------------------------------------
 
 static void write_layers(struct msc_str *out, const cJSON *record, int index) {
     const char *const columns[] = {"task", "of", "bits", "density", "method", "elements", NULL};

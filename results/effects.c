@@ -149,8 +149,8 @@ static enum msc_status add_importance(cJSON *effects, struct msc_additive *fit,
     return list_importance(tasks, fit, space);
 }
 
-// Fits a model to the trials, and adds what it says. `plan`: the choices that the effects are relative
-// to; NULL: the effects were measured.
+// Fits a model to the trials, and adds what it says. `plan`: the choices that the effects are
+// relative to; NULL: the effects were measured.
 static enum msc_status fit_effects(cJSON *effects, const struct msc_record *record,
                                    const uint32_t plan[], size_t n_choices) {
     const struct msc_space *space = msc_record_space(record);

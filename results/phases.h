@@ -26,7 +26,8 @@ struct msc_phases_options {
 // `first` and `last`, and `origins`: for each origin that the agent names, the number of `trials`,
 // and the number that were the `best` so far. Trials that the agent did not propose (baselines,
 // trials of other records, retries) count as "given". Proposals without an origin count as "other".
-// Also adds the agent's remarks as `learnt`, in place of an earlier list; no list if there are none.
+// Also adds the agent's remarks as `learnt`, in place of an earlier list; no list if there are
+// none.
 // MSC_E_STATE: the record does not replay.
 enum msc_status msc_phases_add(struct cJSON *object, const struct msc_phases_options *options);
 // Writes a table of at most `n_columns` characters a line (0: any width), and the remarks.

@@ -72,8 +72,8 @@ static enum msc_status add_standing(struct msc_verdict__state *v) {
     return msc_verdict__end_reason(v);
 }
 
-// For several objectives, adds a reason such as "The front has 5 plans, which trade loss for relative
-// size."
+// For several objectives, adds a reason such as "The front has 5 plans, which trade loss for
+// relative size."
 static enum msc_status add_front(struct msc_verdict__state *v) {
     const cJSON *objectives = msc_verdict__get(v->report, "objectives");
     if (v->n_objectives < 2 || !(v->n_front > 1.0)) {
@@ -216,8 +216,8 @@ static bool lacks_validation(const struct msc_verdict__state *v) {
            !msc_verdict__get(dataset, "validation");
 }
 
-// Adds a reason for each bound by drop, such as "The drop of accuracy is 0.19 % (standard error 0.32
-// %) on 540 validation samples."
+// Adds a reason for each bound by drop, such as "The drop of accuracy is 0.19 % (standard error
+// 0.32 %) on 540 validation samples."
 static enum msc_status add_drops(struct msc_verdict__state *v) {
     const cJSON *bound = NULL;
     cJSON_ArrayForEach(bound, msc_verdict__get(v->report, "bounds")) {

@@ -1,5 +1,5 @@
-// Measures how much work the trials of the agent's first round have in common, on the first batch of
-// samples.
+// Measures how much work the trials of the agent's first round have in common, on the first batch
+// of samples.
 #include "search/estimate_internal.h"
 
 #include "base/alloc.h"

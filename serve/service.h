@@ -1,5 +1,6 @@
 // Serves compression over HTTP: users submit models with samples, follow the searches, and fetch
-// the results. docs/serve.md describes the requests; serve/openapi.json describes them for programs.
+// the results. docs/serve.md describes the requests; serve/openapi.json describes them for
+// programs.
 //
 //     struct msc_service *service;
 //     MSC_TRY(msc_service_start(&service, &options));

@@ -51,9 +51,9 @@ bool msc_users_may_ask(struct msc_users *users, struct msc_user *user);
 // Takes one of the user's streams of events; false: all are taken. Give it back by `close`.
 bool msc_users_open_stream(struct msc_users *users, struct msc_user *user);
 void msc_users_close_stream(struct msc_users *users, struct msc_user *user);
-// Reserves room in the user's quota, of which `used` bytes are on the disk: `wanted` bytes, or as much
-// as one upload may have if that is not known (0). Returns the number of bytes, 0 if there is no room;
-// give it back by `release`.
+// Reserves room in the user's quota, of which `used` bytes are on the disk: `wanted` bytes, or as
+// much as one upload may have if that is not known (0). Returns the number of bytes, 0 if there is
+// no room; give it back by `release`.
 uint64_t msc_users_reserve(struct msc_users *users, struct msc_user *user, uint64_t used,
                            uint64_t wanted);
 void msc_users_release(struct msc_users *users, struct msc_user *user, uint64_t n_bytes);

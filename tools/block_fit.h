@@ -5,8 +5,8 @@
 //
 // First each part of a block gets the scale and minimum of least error, found among many ranges by
 // least squares. Then these are rounded to the integers of the type: the best neighbours are tried,
-// and the block's two float16 numbers are fitted again, as long as the error falls. Codes are always
-// rounded to nearest.
+// and the block's two float16 numbers are fitted again, as long as the error falls. Codes are
+// always rounded to nearest.
 //
 //     msc_block_fit_rows(bytes, x, n_rows, n_columns, importance, type);
 #ifndef MSC_TOOLS_BLOCK_FIT_H

@@ -21,7 +21,8 @@ struct msc_block_rows_options {
 // True if the weight can be encoded in blocks of this type: a matrix whose rows are whole blocks.
 bool msc_block_rows_fits(const struct msc_tensor *weight, int32_t axis, int32_t n_axes,
                          const struct msc_gguf_block_type *type);
-// *out is owned by the caller (msc_quant_finish), sealed. The weight has one group of rows. MSC_E_NOMEM.
+// *out is owned by the caller (msc_quant_finish), sealed. The weight has one group of rows.
+// MSC_E_NOMEM.
 enum msc_status msc_block_rows_round(struct msc_quant *out, const struct msc_weight_rows *w,
                                      const struct msc_block_rows_options *o);
 

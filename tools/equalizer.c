@@ -149,8 +149,8 @@ static double count_used(const struct measured *m, int64_t c, int bin) {
     return m->counts[c * BINS + bin] - n_zeros;
 }
 
-// Sets range, shift, mean square and share of a channel; all are 0 if it has no values. Zeros do not
-// count as values of a tail: a channel that is rarely used would lose its whole range.
+// Sets range, shift, mean square and share of a channel; all are 0 if it has no values. Zeros do
+// not count as values of a tail: a channel that is rarely used would lose its whole range.
 static void sum_up_channel(struct measured *m, int64_t c, bool takes_shift) {
     const uint32_t *counts = m->counts + c * BINS;
     double low = (double)m->low[c], step = ((double)m->high[c] - low) / BINS;

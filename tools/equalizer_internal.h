@@ -37,8 +37,8 @@ enum msc_status msc_equalizer__find(struct msc_channel_link **links, size_t *n,
                                     const struct msc_graph *g, const struct msc_sites *sites,
                                     bool multiplies, struct msc_arena *arena);
 
-// Sets the maker of a link to a linear layer. False if the joint is none, or its weight or bias belongs
-// to others too.
+// Sets the maker of a link to a linear layer. False if the joint is none, or its weight or bias
+// belongs to others too.
 bool msc_equalizer__set_linear(struct msc_channel_link *link, const struct msc_graph *g,
                                const struct msc_sites *sites, const struct msc_joint *j);
 

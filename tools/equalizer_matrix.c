@@ -105,7 +105,8 @@ static void flatten(double m[], double a[], double b[], size_t n) {
         if (!(y - mean > 1e-12 * mean) || !(mean - x > 0)) {
             return;
         }
-        // Row `low` becomes c low + s high with the diagonal element (x + 2 z t + y t^2) / (1 + t^2).
+        // Row `low` becomes c low + s high with the diagonal element (x + 2 z t + y t^2) / (1 +
+        // t^2).
         double t = (sqrt(z * z + (y - mean) * (mean - x)) - z) / (y - mean);
         double c = 1 / sqrt(t * t + 1), s = t * c;
         rotate_rows(m, n, low, high, c, s);
@@ -139,8 +140,8 @@ static void multiply(double out[], const double x[], const double y[], size_t n,
     }
 }
 
-// With b = V^T diag(e) V, and diag(e)^1/2 V a V^T diag(e)^1/2 = U^T diag(l) U, these have equal moments
-// diag(l)^1/2:
+// With b = V^T diag(e) V, and diag(e)^1/2 V a V^T diag(e)^1/2 = U^T diag(l) U, these have equal
+// moments diag(l)^1/2:
 //     t_a = diag(l)^-1/4 U diag(e)^1/2 V,    t_b = diag(l)^1/4 U diag(e)^-1/2 V
 // A rotation of both keeps t_a^T t_b, and makes the diagonal of the moments flat.
 void msc_equalizer__balance(double t_a[], double t_b[], double a[], double b[], size_t n,

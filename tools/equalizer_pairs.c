@@ -321,7 +321,8 @@ static void moments(double out[], const struct msc_channel_pair *pair, int of, i
     }
 }
 
-// The greatest mean square of an element of a side, and the sum over all elements; `m` is room for a head.
+// The greatest mean square of an element of a side, and the sum over all elements; `m` is room for
+// a head.
 static void spread(double *greatest, double *sum, const struct msc_channel_pair *pair, int of,
                    enum part part, bool with_matrices, double m[]) {
     int64_t size = pair->size;
@@ -338,8 +339,8 @@ static void spread(double *greatest, double *sum, const struct msc_channel_pair 
     }
 }
 
-// The expected squared error of the products, up to a factor: steps are in proportion to the root of the
-// greatest mean square.
+// The expected squared error of the products, up to a factor: steps are in proportion to the root
+// of the greatest mean square.
 static double error_of(const struct msc_channel_pair *pair, enum part part, bool with_matrices,
                        double m[]) {
     double greatest[2], sums[2];

@@ -39,8 +39,8 @@ enum msc_status msc_equalizer__find_pairs(struct msc_channel_pair **pairs, size_
 // Forgets what the present pass has measured.
 void msc_equalizer__begin_pairs(struct msc_channel_pair pairs[], size_t n, bool is_counting);
 
-// Measures an operand: the first pass its magnitude and positions, the second (is_counting) its sums.
-// Of the samples along axis 0, the last `one_of`-th is held back.
+// Measures an operand: the first pass its magnitude and positions, the second (is_counting) its
+// sums. Of the samples along axis 0, the last `one_of`-th is held back.
 void msc_equalizer__see_pair(struct msc_channel_pair *pair, int side, const struct msc_view *value,
                              bool is_counting, int one_of);
 

@@ -1,4 +1,5 @@
-// Judges quantisations of a weight on rows of its inputs that were held back (tools/second_moment.h).
+// Judges quantisations of a weight on rows of its inputs that were held back
+// (tools/second_moment.h).
 #ifndef MSC_TOOLS_HELD_BACK_H
 #define MSC_TOOLS_HELD_BACK_H
 

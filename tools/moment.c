@@ -77,7 +77,8 @@ static double without(double mean, double held_sum, const struct msc_moment *m) 
     return (mean * (double)m->n_rows - held_sum) / (double)(m->n_rows - m->n_held);
 }
 
-// Fills one block of h. gram [width, width], its upper triangle: the products of the held-back rows.
+// Fills one block of h. gram [width, width], its upper triangle: the products of the held-back
+// rows.
 static void fill_without(float to[], const float h[], const float gram[], int64_t width,
                          const struct msc_moment *m) {
     for (int64_t k = 0; k < width; k++) {

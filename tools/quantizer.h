@@ -112,11 +112,11 @@ struct msc_quantizer_options {
 
 // Reads the quantizer's keys of an environment's configuration ("target", "sites", "group",
 // "choices", "observers", "weights", "activations", "include", "exclude", "fix", "rules",
-// "outputs", "imatrix"); strings and lists are in the arena. MSC_E_INVALID: the target's runtime does not
-// support a setting (graph/target.h). `target` is used if the object has no "target". Without
-// "sites", sites are the tensors that joints read. A choice without an observer takes the observer
-// that "observers" names for the kind of site; if "observers" names none for the kind, the choice
-// takes "auto". Without "observers", it takes "minmax".
+// "outputs", "imatrix"); strings and lists are in the arena. MSC_E_INVALID: the target's runtime
+// does not support a setting (graph/target.h). `target` is used if the object has no "target".
+// Without "sites", sites are the tensors that joints read. A choice without an observer takes the
+// observer that "observers" names for the kind of site; if "observers" names none for the kind, the
+// choice takes "auto". Without "observers", it takes "minmax".
 enum msc_status msc_quantizer_read_options(struct msc_quantizer_options *out, const cJSON *config,
                                            const char *target, struct msc_arena *arena);
 
@@ -227,10 +227,10 @@ enum msc_fallback {
 };
 
 // How a choice of a weight was judged by msc_quantizer_round. If the samples have fewer than 8
-// rows of inputs per input of an output, the last eighth of the sampled rows is held back, but at least
-// 8, or half of fewer than 16. What of the choice, fitted to the other rows, has the least error of
-// the outputs on these rows, is then fitted to all rows. With fewer than 4 rows held back, nothing is
-// fitted.
+// rows of inputs per input of an output, the last eighth of the sampled rows is held back, but at
+// least 8, or half of fewer than 16. What of the choice, fitted to the other rows, has the least
+// error of the outputs on these rows, is then fitted to all rows. With fewer than 4 rows held back,
+// nothing is fitted.
 struct msc_quantizer_held {
     int32_t n_held; // rows held back; 0: none
     enum msc_fallback fallback;
@@ -239,8 +239,8 @@ struct msc_quantizer_held msc_quantizer_held(const struct msc_quantizer *q, int3
                                              int32_t choice);
 
 // Appends arrays "<site>/<choice>/scale" and "…/zero_point" to a list, "…/integers" if weights are
-// not rounded to nearest, "…/shift" if there are shifts, and "…/held_back" [n_held, fallback] if rows
-// were held back. The second function reads them back.
+// not rounded to nearest, "…/shift" if there are shifts, and "…/held_back" [n_held, fallback] if
+// rows were held back. The second function reads them back.
 // MSC_E_STATE if one is missing: the list belongs to another configuration.
 enum msc_status msc_quantizer_save(const struct msc_quantizer *q, struct msc_array_list *list);
 enum msc_status msc_quantizer_load(struct msc_quantizer *q, const struct msc_array_list *list);

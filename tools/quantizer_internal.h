@@ -63,9 +63,9 @@ struct msc_observation msc_quantizer__observation(const struct msc_quantizer *q,
 // The `cut` of the site's scheme (msc_scheme): MSC_HARD_SWISH_CUT if the target `has_forms` and
 // only hard swishes read the site; else 0.
 float msc_quantizer__cut(const struct msc_quantizer *q, int32_t site);
-// If the target's kernel that writes the site has a scale of its own (msc_target_fixed_scale), sets it
-// and its zero point, in the range of `form`: uint8 or int8. A symmetric range is left as it is; the
-// target then rounds a second time.
+// If the target's kernel that writes the site has a scale of its own (msc_target_fixed_scale), sets
+// it and its zero point, in the range of `form`: uint8 or int8. A symmetric range is left as it is;
+// the target then rounds a second time.
 void msc_quantizer__fix_scale(float *scale, int32_t *zero_point, const struct msc_quantizer *q,
                               int32_t site, const struct msc_quant *form);
 // True if quants of the site are needed, because the site is searched or fixed to a choice.
@@ -100,7 +100,8 @@ enum msc_status msc_quantizer__fit_blocks(struct msc_quant *out, const struct ms
 enum msc_status msc_quantizer__read_importance(struct msc_quantizer *q,
                                                const struct msc_quantizer_options *o);
 bool msc_quantizer__has_importance(const struct msc_quantizer *q, int32_t site);
-// The second moment of a weight's inputs by the importance file: a diagonal. The caller finishes it.
+// The second moment of a weight's inputs by the importance file: a diagonal. The caller finishes
+// it.
 enum msc_status msc_quantizer__importance_moment(struct msc_moment *out,
                                                  const struct msc_quantizer *q, int32_t site);
 // Like msc_weight_steps_widen, but for any choices of activations.

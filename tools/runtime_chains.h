@@ -34,8 +34,8 @@ struct msc_runtime_chain {
     const struct msc_runtime_piece *pieces;
     size_t n_pieces;
     // [n_pieces] given by the caller, for a divided chain; NULL: only the whole chain is timed. A
-    // piece that its backend refuses, or whose error is above most_error, is left out, as the values
-    // after it are known.
+    // piece that its backend refuses, or whose error is above most_error, is left out, as the
+    // values after it are known.
     struct msc_runtime_part *parts;
     double most_error;
     // Results. `missing`, in the arena: why a backend cannot run it; NULL: measured. `error`: the

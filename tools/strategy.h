@@ -63,8 +63,8 @@ enum msc_status msc_strategy_set(struct msc_strategy *s, const struct msc_graph 
 enum msc_status msc_strategy_merge(struct msc_strategy *s, const struct msc_strategy *later);
 size_t msc_strategy_n_edits(const struct msc_strategy *s);
 
-// Pruned channels, replaced elements of weights, and multiplied activations. They are applied before
-// the edits, which are then for the graph that msc_strategy_prune returns.
+// Pruned channels, replaced elements of weights, and multiplied activations. They are applied
+// before the edits, which are then for the graph that msc_strategy_prune returns.
 //
 // msc_strategy_prune_group sets the units of a group that are removed, is_gone [group->n_units];
 // `label` is the label of the choice.
@@ -75,8 +75,8 @@ enum msc_status msc_strategy_prune_group(struct msc_strategy *s,
 // them.
 enum msc_status msc_strategy_replace(struct msc_strategy *s, const char *tensor,
                                      const struct msc_array *elements);
-// Multiplies an activation, before convolutions and linear layers read it, by factors that broadcast
-// to its shape. Keeps a reference to them.
+// Multiplies an activation, before convolutions and linear layers read it, by factors that
+// broadcast to its shape. Keeps a reference to them.
 enum msc_status msc_strategy_multiply(struct msc_strategy *s, const char *tensor,
                                       const struct msc_array *factors);
 bool msc_strategy_prunes(const struct msc_strategy *s); // or replaces, or multiplies

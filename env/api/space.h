@@ -82,9 +82,9 @@ struct msc_space {
     const struct msc_cost *costs;
     size_t n_baselines;
     const struct msc_baseline *baselines;
-    // Optional: pairs of tasks that are neighbours in the network, such as the weights of two layers
-    // of which one reads the other's output. In each pair the lower index comes first; pairs are in
-    // ascending order, each once.
+    // Optional: pairs of tasks that are neighbours in the network, such as the weights of two
+    // layers of which one reads the other's output. In each pair the lower index comes first; pairs
+    // are in ascending order, each once.
     size_t n_neighbours;
     const uint32_t (*neighbours)[2]; // [n_neighbours]
 };

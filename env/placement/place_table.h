@@ -48,8 +48,8 @@ struct msc_place_table {
     // [n_groups, n_groups, n_backends] microseconds of groups first ... last in one piece; NaN: the
     // backend cannot run it, or last < first.
     double *us;
-    // [n_groups, n_backends, n_backends] price of the cut before a group, from one backend to another;
-    // 0 for the first group and for equal backends.
+    // [n_groups, n_backends, n_backends] price of the cut before a group, from one backend to
+    // another; 0 for the first group and for equal backends.
     double *cut_us;
     double *cut_bytes; // [n_groups] that pass the cut before a group; 0: unknown
 };

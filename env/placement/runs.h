@@ -20,8 +20,8 @@ struct msc_place_runs {
     const int32_t *groups;
     const char *folder;
 };
-// Writes the model of groups first ... last to FOLDER/KIND_FIRST_LAST.onnx. *out describes it, without
-// a backend; its texts are in the arena.
+// Writes the model of groups first ... last to FOLDER/KIND_FIRST_LAST.onnx. *out describes it,
+// without a backend; its texts are in the arena.
 enum msc_status msc_place_write_run(struct msc_runtime_piece *out,
                                     const struct msc_place_runs *runs, size_t first, size_t last,
                                     const char *kind, struct msc_arena *arena);

@@ -101,8 +101,8 @@ static int64_t count_samples(const struct msc_env *env, const struct msc_quantiz
     return is_cut ? 0 : (int64_t)fmin(limit, MOST_SAMPLES);
 }
 
-// Measures every choice unless the network is large or the samples of its share are too few. As many
-// choices as possible are then derived.
+// Measures every choice unless the network is large or the samples of its share are too few. As
+// many choices as possible are then derived.
 static enum msc_status choose_measured(struct measured *m, const struct msc_env *env,
                                        const struct msc_quantize *z) {
     m->n = m->n_choices = count_entries(&z->space.space);

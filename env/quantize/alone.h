@@ -10,8 +10,8 @@
 // environment was created, measures the losses first, unless the space has few tasks or too few
 // samples: measuring takes at most as long as a quarter of a trial for each task. If that is not
 // enough for 8 samples, only one of several alike choices of a weight is measured, the one with the
-// greatest rounding error, on as many samples as take a twentieth of a trial for each task (at least
-// one). The others' losses are in proportion to their rounding errors; a float choice loses
+// greatest rounding error, on as many samples as take a twentieth of a trial for each task (at
+// least one). The others' losses are in proportion to their rounding errors; a float choice loses
 // nothing. Needs the space and the edits of points. MSC_E_STATE: `alone` does not fit the space.
 enum msc_status msc_quantize__set_alone(struct msc_env *env, struct msc_quantize *z);
 

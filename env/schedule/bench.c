@@ -30,8 +30,8 @@ struct msc_schedule_bench {
     uint32_t *by_rule;                  // [n_classes]
     double *class_us, *class_rule_us;   // [n_classes]
     const uint32_t *running;            // [n_classes] choices of the current run
-    // Of the current run, and the least of all runs by step and variant; a step without a choice has
-    // variant 0. Whatever belongs to no step, such as quantising a value, is the last item.
+    // Of the current run, and the least of all runs by step and variant; a step without a choice
+    // has variant 0. Whatever belongs to no step, such as quantising a value, is the last item.
     double *now, (*least)[MSC_MOST_VARIANTS]; // [n_steps + 1]
     double whole[SIDES];                      // least time of a whole run
     bool is_processor;                        // processors of this machine compute

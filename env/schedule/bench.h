@@ -52,11 +52,11 @@ enum msc_status msc_schedule_bench_find(size_t *out, const struct msc_schedule_b
 void msc_schedule_bench_by_rule(const struct msc_schedule_bench *bench, uint32_t choices[]);
 void msc_schedule_bench_kept(const struct msc_schedule_bench *bench, uint32_t choices[]);
 
-// Microseconds of one run. Least times count, because other load of the machine disturbs them least. A
-// device that tells the time of steps counts the sum over all steps of the least time under the
-// step's variant, in all runs since the bench was opened; so steps with equal choices count the same
-// under the point as by rule. Other devices count the least whole run of all rounds. If processors of
-// this machine compute, whole runs count processor time.
+// Microseconds of one run. Least times count, because other load of the machine disturbs them
+// least. A device that tells the time of steps counts the sum over all steps of the least time
+// under the step's variant, in all runs since the bench was opened; so steps with equal choices
+// count the same under the point as by rule. Other devices count the least whole run of all rounds.
+// If processors of this machine compute, whole runs count processor time.
 struct msc_schedule_time {
     double us, rule_us;
     // [n_classes] of the steps of a class; NaN: not known. Borrowed until the next run.

@@ -17,9 +17,9 @@ typedef enum msc_status (*read_form)(struct msc_graph **out, const char *text, s
                                      const char *name, const struct msc_array_list *weights,
                                      struct msc_operators *operators);
 
-// The formats of model files. `read` is NULL for ONNX; all others are read as forms of MSCGraph. The
-// weights are in a file next to them, unless the format holds `to_text`, which makes the text and
-// finds the weights.
+// The formats of model files. `read` is NULL for ONNX; all others are read as forms of MSCGraph.
+// The weights are in a file next to them, unless the format holds `to_text`, which makes the text
+// and finds the weights.
 static const struct format {
     const char *ending;
     read_form read;

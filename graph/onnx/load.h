@@ -12,10 +12,11 @@ MSC_PUBLIC_BEGIN
 
 struct msc_operators;
 
-// Loads a model file by its extension: .onnx, .gguf, or MSCGraph (.msc or .json) next to a .safetensors of
-// the same name, which a graph without weights does not need. The passes run on every graph that
-// can be computed (graph/passes/simplify.h). The graph has no plug-ins for external joints
-// (graph/external.h); the functions below take them as `operators`, which may be NULL.
+// Loads a model file by its extension: .onnx, .gguf, or MSCGraph (.msc or .json) next to a
+// .safetensors of the same name, which a graph without weights does not need. The passes run on
+// every graph that can be computed (graph/passes/simplify.h). The graph has no plug-ins for
+// external joints (graph/external.h); the functions below take them as `operators`, which may be
+// NULL.
 enum msc_status msc_graph_load(struct msc_graph **out, const char *path);
 // Like msc_graph_load, but for callers that print or save the graph as text: MSCGraph may lack its
 // weights file. *has_weights is false if the graph needs that file and it does not exist; then
@@ -37,10 +38,10 @@ enum msc_status msc_graph_load_bound(struct msc_graph **out, bool *is_bound, con
                                      struct msc_operators *operators);
 // Like msc_graph_load_bound, but replaces weights before any pass runs. `weights` uses the names
 // and shapes of the file; floats of another width are converted. For ONNX, shapes may be smaller if
-// `weights` has all weights of a network from which channels were removed. For each layer, `weights` must
-// contain either none of its weights, or all of them and all weights of the normalisation after the
-// layer. MSC_E_INVALID if a name is unknown, a weight does not fit, or a weight of a layer is
-// missing.
+// `weights` has all weights of a network from which channels were removed. For each layer,
+// `weights` must contain either none of its weights, or all of them and all weights of the
+// normalisation after the layer. MSC_E_INVALID if a name is unknown, a weight does not fit, or a
+// weight of a layer is missing.
 enum msc_status msc_graph_load_weights(struct msc_graph **out, bool *is_bound, const char *path,
                                        const struct msc_binding bindings[], size_t n,
                                        const struct msc_array_list *weights,

@@ -60,8 +60,8 @@ struct msc_onnx_export_options {
     // win.
     const char *const (*metadata)[2];
     size_t n_metadata;
-    // Write a weight that was read as bytes with a scale in this form again (data/array_codes.h). False:
-    // write its elements as floats. Biases stay floats.
+    // Write a weight that was read as bytes with a scale in this form again (data/array_codes.h).
+    // False: write its elements as floats. Biases stay floats.
     bool keeps_codes;
     // If the file would have more bytes than this, its tensors are written to a second file,
     // PATH.data (ONNX's external data). 0: 2^31 - 1, protobuf's limit.

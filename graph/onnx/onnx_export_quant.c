@@ -326,7 +326,8 @@ enum msc_status msc_onnx__quantize_weight(const char *result, struct msc_onnx_ex
                     : store_integers(&result, e, weight, elements, q);
 }
 
-// Elements are exact multiples of their scales, so rounding them gives the codes that they come from.
+// Elements are exact multiples of their scales, so rounding them gives the codes that they come
+// from.
 enum msc_status msc_onnx__write_codes(const char *result, struct msc_onnx_export *e, int32_t weight,
                                       const struct msc_array *elements) {
     const struct msc_array_codes *codes = msc_array_codes_of(elements);

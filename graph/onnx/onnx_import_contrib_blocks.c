@@ -29,8 +29,8 @@ static struct msc_value *constant(struct msc_compose *c, const char *name,
     return c->status == MSC_OK ? out : NULL;
 }
 
-// The first `length` codes of each of `rows` rows, which have `stored` codes; a row begins at a byte,
-// and the first code is in a byte's low bits. With `is_turned`, the result is [length, rows].
+// The first `length` codes of each of `rows` rows, which have `stored` codes; a row begins at a
+// byte, and the first code is in a byte's low bits. With `is_turned`, the result is [length, rows].
 static struct msc_value *unpack(struct blocks *b, const struct msc_array *packed, const char *name,
                                 int64_t rows, int64_t length, int64_t stored, bool is_turned) {
     const int64_t dims[2] = {is_turned ? length : rows, is_turned ? rows : length};

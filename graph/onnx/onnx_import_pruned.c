@@ -1,6 +1,7 @@
 // Takes replacement weights of a network from which channels were removed: the file's network with
-// smaller layers, such as the state dict of a pruned and trained module. The nodes of the file remain;
-// lengths follow from the weights, and shape inference refuses weights that do not fit together.
+// smaller layers, such as the state dict of a pruned and trained module. The nodes of the file
+// remain; lengths follow from the weights, and shape inference refuses weights that do not fit
+// together.
 #include "graph/onnx/onnx_import_internal.h"
 
 #include <string.h>

@@ -8,9 +8,9 @@
 // Quantised tensors (edits of the target `tflite`) are int8: an unsigned range is moved by 128. A
 // joint is written as TensorFlow Lite's integer kernel if all its activations and its result are
 // quantised, else with DEQUANTIZE before it and QUANTIZE after it. TensorFlow Lite fixes some
-// scales: the results of SOFTMAX, LOGISTIC and TANH have a scale of their own, and kernels that move
-// or select elements keep the scale of their input. If the edits say otherwise, a QUANTIZE between
-// two int8 tensors follows.
+// scales: the results of SOFTMAX, LOGISTIC and TANH have a scale of their own, and kernels that
+// move or select elements keep the scale of their input. If the edits say otherwise, a QUANTIZE
+// between two int8 tensors follows.
 #ifndef MSC_GRAPH_TFLITE_TFLITE_H
 #define MSC_GRAPH_TFLITE_TFLITE_H
 

@@ -121,8 +121,8 @@ enum msc_status msc_tflite__permute(const void **out, struct msc_tflite_writer *
 // The file's tensor that has the graph's tensor in this form.
 enum msc_status msc_tflite__want(int32_t *out, struct msc_tflite_writer *w, int32_t tensor,
                                  enum msc_tflite_order order, bool is_integer);
-// Makes `made`, floats in this order, a form of the graph's tensor. If the tensor is quantised, adds a
-// QUANTIZE, since all consumers read the quantised values.
+// Makes `made`, floats in this order, a form of the graph's tensor. If the tensor is quantised,
+// adds a QUANTIZE, since all consumers read the quantised values.
 enum msc_status msc_tflite__store(struct msc_tflite_writer *w, int32_t tensor,
                                   enum msc_tflite_order order, int32_t made);
 // NHWC if the tensor has 4 dims and is present as NHWC.

@@ -67,8 +67,8 @@ static enum msc_status read_window(struct window *v, const struct msc_tflite_wri
     return MSC_OK;
 }
 
-// Pads the NHWC image `x` unless the operator pads it itself. `is_lowest`: with the lowest number in
-// place of 0.
+// Pads the NHWC image `x` unless the operator pads it itself. `is_lowest`: with the lowest number
+// in place of 0.
 static enum msc_status pad_image(int32_t *x, struct msc_tflite_writer *w, const struct window *v,
                                  bool is_lowest) {
     if (!is_padded(v) || v->padding == MSC_TFLITE_SAME) {
@@ -194,7 +194,8 @@ enum msc_status msc_tflite__write_mean(struct msc_tflite_writer *w, const struct
     for (int i = 0; i < n; i++) {
         is_reduced[msc_tflite__axis(x, axes[i], MSC_TFLITE_PLAIN)] = true;
     }
-    // Without the reduced axes, NHWC has the graph's order if the channels or both H and W are gone.
+    // Without the reduced axes, NHWC has the graph's order if the channels or both H and W are
+    // gone.
     enum msc_tflite_order order = msc_tflite__order(w, j->operands[0]);
     bool is_in_order = keeps || is_reduced[1] || (is_reduced[2] && is_reduced[3]);
     order = is_in_order ? order : MSC_TFLITE_PLAIN;

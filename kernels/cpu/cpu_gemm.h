@@ -19,9 +19,9 @@
 // Routines (routine.h: oneDNN or plain C) multiply, except in the units that use our own kernels.
 // Depthwise int8 convolutions use our own loops. Most other int8 products use indirect GEMM, if the
 // machine has its instructions. Large convolutions of 3 x 3 windows use Winograd's algorithm. All
-// three can apply the epilogue before they store the sums. The depthwise loops apply scale, bias and
-// clip bounds, and quantise to bytes. The others can also apply chains of element-wise joints (such
-// as a residual), write float32 outputs, and write several quantised variants.
+// three can apply the epilogue before they store the sums. The depthwise loops apply scale, bias
+// and clip bounds, and quantise to bytes. The others can also apply chains of element-wise joints
+// (such as a residual), write float32 outputs, and write several quantised variants.
 //
 // Whether a call computes in integers depends only on the edits of its input and its weight. The
 // units integer and int8 give the same bits.

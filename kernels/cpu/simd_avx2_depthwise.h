@@ -207,8 +207,8 @@ VECTOR_TARGET void NAME(add_taps_quantize)(uint8_t out[], const struct msc_simd_
 
 // ---- Columns ----------------------------------------------------------------------------------
 
-// A column of a window is up to four rows of a vector of channels. Each column is loaded once; it is
-// added to the sums of all windows that contain it.
+// A column of a window is up to four rows of a vector of channels. Each column is loaded once; it
+// is added to the sums of all windows that contain it.
 
 // A vector of channels, and the epilogue of its sums. Arrays are in the order of places.
 struct vector {

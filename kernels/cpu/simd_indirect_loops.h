@@ -132,8 +132,8 @@ static const block_function *const blocks[][KIND_COUNT] = {
 #endif
 };
 
-// The number of windows whose bytes fit w->at_once or the first-level cache, with the line of results
-// that a block writes. The bytes are read again for each block of channels.
+// The number of windows whose bytes fit w->at_once or the first-level cache, with the line of
+// results that a block writes. The bytes are read again for each block of channels.
 static int64_t windows_at_once(const struct msc_simd_indirect *w) {
     const int64_t most = w->at_once > 0 ? w->at_once : 24 * 1024;
     const int64_t line = w->channels < LINE ? w->channels : LINE;

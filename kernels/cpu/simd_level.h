@@ -1,6 +1,6 @@
-// Levels of instruction sets on 64-bit Arm: neon, neon_dotprod, neon_i8mm. They choose among our own
-// loops and give the same bits. oneDNN cannot be limited there. On other processors there are no
-// levels here.
+// Levels of instruction sets on 64-bit Arm: neon, neon_dotprod, neon_i8mm. They choose among our
+// own loops and give the same bits. oneDNN cannot be limited there. On other processors there are
+// no levels here.
 //
 // The level is fixed when it is first read.
 #ifndef MSC_KERNELS_CPU_SIMD_LEVEL_H

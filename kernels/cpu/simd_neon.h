@@ -1,5 +1,5 @@
-// Internal header of the files for 64-bit Arm: loops of the baseline (NEON) that the tables of other
-// levels also use.
+// Internal header of the files for 64-bit Arm: loops of the baseline (NEON) that the tables of
+// other levels also use.
 #ifndef MSC_KERNELS_CPU_SIMD_NEON_H
 #define MSC_KERNELS_CPU_SIMD_NEON_H
 

@@ -1,5 +1,5 @@
-// Loops for 64-bit Arm processors with products of matrices of bytes (FEAT_I8MM): Neoverse V1 and N2,
-// Cortex-A510, A710 and later. Only this file is compiled for these instructions.
+// Loops for 64-bit Arm processors with products of matrices of bytes (FEAT_I8MM): Neoverse V1 and
+// N2, Cortex-A510, A710 and later. Only this file is compiled for these instructions.
 #define MSC_NEON_I8MM
 #define MSC_VECTOR_BYTES_ONLY
 #include "kernels/cpu/simd_neon_products.h"

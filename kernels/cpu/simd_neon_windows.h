@@ -20,7 +20,8 @@
 
 #include "kernels/cpu/simd_indirect_ends.h"
 
-// WEIGHT_BYTES: weights of a channel in a group. UNIT: multiple to which the depth of bytes is padded.
+// WEIGHT_BYTES: weights of a channel in a group. UNIT: multiple to which the depth of bytes is
+// padded.
 // HEADER: bytes of the sums.
 enum { QUAD = 16 }; // bytes per register
 #if defined(MSC_NEON_I8MM)

@@ -22,8 +22,9 @@ enum msc_status msc_backend_open(struct msc_backend **out, const char *device,
 
 // Limits the whole process, permanently, to the instructions of one level, such as "avx2". Machines
 // with different processors give equal results at a level that all of them support. Call it before
-// any backend is opened. On 64-bit Arm, levels are only for mscgym's own kernels, which give the same
-// bits at every level: oneDNN cannot be limited there. MSC_E_INVALID: unknown level; MSC_E_DEVICE: this processor lacks it;
+// any backend is opened. On 64-bit Arm, levels are only for mscgym's own kernels, which give the
+// same bits at every level: oneDNN cannot be limited there. MSC_E_INVALID: unknown level;
+// MSC_E_DEVICE: this processor lacks it;
 // MSC_E_STATE: another level is in use; MSC_E_UNSUPPORTED: this build has no levels.
 enum msc_status msc_backend_set_isa(const char *level);
 // The i-th level that this processor supports, lowest first; NULL if there are no more. After the

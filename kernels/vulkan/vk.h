@@ -373,8 +373,8 @@ int msc_vk_kept_tile(const struct msc_vk *vk, const struct msc_vk_shape *shape);
 bool msc_vk_tile_is_tried(const struct msc_vk *vk, int index);
 struct msc_work msc_vk_work_of(const struct msc_vk_shape *shape);
 
-// vk_tuned.c: loads the tiles kept for this device, driver and family (kernels/choices.h). The file is
-// in the folder of the pipeline cache.
+// vk_tuned.c: loads the tiles kept for this device, driver and family (kernels/choices.h). The file
+// is in the folder of the pipeline cache.
 void msc_vk_tuned_load(struct msc_vk *vk);
 // Keeps choices besides those of the file, and loads them all. MSC_E_INVALID: there is no folder.
 enum msc_status msc_vk_tuned_keep(struct msc_vk *vk, const struct msc_kept_choice choices[],
