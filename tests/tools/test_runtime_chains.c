@@ -133,6 +133,21 @@ static void test_tools_runtime_chains__reads_parts(void **state) {
     bench_close(&b);
 }
 
+// Checks that an answer ends the runtime, with a message.
+static void refuses(const char *answer, const char *message, bool is_divided) {
+    struct bench b;
+    char script[512];
+    snprintf(script, sizeof script, AFTER_HELLO "read -r b; echo '%s'; read -r c", answer);
+    bench_open(&b, script);
+    if (is_divided) {
+        bench_divide(&b);
+    }
+    assert_int_equal(msc_runtime_chains(&b.latency, b.runtime, &b.job), MSC_E_FORMAT);
+    assert_message(message);
+    assert_false(msc_runtime_is_alive(b.runtime));
+    bench_close(&b);
+}
+
 static void test_tools_runtime_chains__refuses_nonsense_of_parts(void **state) {
     (void)state;
     static const struct {
@@ -146,15 +161,7 @@ static void test_tools_runtime_chains__refuses_nonsense_of_parts(void **state) {
         {DIVIDED("[{\"missing\":\"no\"},{}]"), "\"us\" is missing"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        struct bench b;
-        char script[512];
-        snprintf(script, sizeof script, AFTER_HELLO "read -r b; echo '%s'; read -r c",
-                 cases[i].answer);
-        bench_open(&b, script);
-        bench_divide(&b);
-        assert_int_equal(msc_runtime_chains(&b.latency, b.runtime, &b.job), MSC_E_FORMAT);
-        assert_message(cases[i].message);
-        bench_close(&b);
+        refuses(cases[i].answer, cases[i].message, true);
     }
 }
 
@@ -170,15 +177,7 @@ static void test_tools_runtime_chains__refuses_nonsense(void **state) {
          "2 rounds of 4 runs, expected 3"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        struct bench b;
-        char script[512];
-        snprintf(script, sizeof script, AFTER_HELLO "read -r b; echo '%s'; read -r c",
-                 cases[i].answer);
-        bench_open(&b, script);
-        assert_int_equal(msc_runtime_chains(&b.latency, b.runtime, &b.job), MSC_E_FORMAT);
-        assert_message(cases[i].message);
-        assert_false(msc_runtime_is_alive(b.runtime));
-        bench_close(&b);
+        refuses(cases[i].answer, cases[i].message, false);
     }
 }
 
