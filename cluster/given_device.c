@@ -73,7 +73,7 @@ static enum msc_status take_number(const char **out, struct msc_arena *arena,
         return status;
     }
     int n = msc_vulkan_list(devices, MSC_VULKAN_MAX_DEVICES);
-    for (int i = 0; i < n && i < MSC_VULKAN_MAX_DEVICES; i++) {
+    for (int i = 0; i < n; i++) {
         if (devices[i].is_gpu && devices[i].is_usable) {
             gpu = i;
             n_gpus++;

@@ -70,8 +70,7 @@ static enum msc_status choose_device(struct serving *s, const cJSON *init) {
         return MSC_OK;
     }
     int n = msc_vulkan_list(devices, MSC_VULKAN_MAX_DEVICES);
-    return msc_place_device(device, &s->arena, *device, s->place, devices,
-                            n < MSC_VULKAN_MAX_DEVICES ? n : MSC_VULKAN_MAX_DEVICES);
+    return msc_place_device(device, &s->arena, *device, s->place, devices, n);
 }
 
 static void close_last(struct serving *s) {

@@ -145,8 +145,7 @@ static size_t count_gpus(const struct msc_session *s) {
         return 1;
     }
     int n = msc_vulkan_list(devices, MSC_VULKAN_MAX_DEVICES);
-    return msc_place_count(device, devices,
-                           n < MSC_VULKAN_MAX_DEVICES ? n : MSC_VULKAN_MAX_DEVICES);
+    return msc_place_count(device, devices, n);
 }
 
 // With --cluster: estimates how many workers are worth having, and reports the figures that the

@@ -253,7 +253,7 @@ int msc_vulkan_list(struct msc_vulkan_device devices[], int max) {
 int msc_vulkan_first_gpu(void) {
     struct msc_vulkan_device devices[MAX_DEVICES];
     int n = msc_vulkan_list(devices, MAX_DEVICES);
-    for (int i = 0; i < n && i < MAX_DEVICES; i++) {
+    for (int i = 0; i < n; i++) {
         if (devices[i].is_gpu && devices[i].is_usable) {
             return i;
         }

@@ -96,6 +96,5 @@ enum msc_status msc_vulkan_pick(int *index, const struct msc_vulkan_device devic
 enum msc_status msc_vulkan_find(int *index, const char *name) {
     struct msc_vulkan_device devices[MSC_VULKAN_MAX_DEVICES];
     int n = msc_vulkan_list(devices, MSC_VULKAN_MAX_DEVICES);
-    return msc_vulkan_pick(index, devices, n < MSC_VULKAN_MAX_DEVICES ? n : MSC_VULKAN_MAX_DEVICES,
-                           name);
+    return msc_vulkan_pick(index, devices, n, name);
 }
