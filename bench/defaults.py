@@ -138,9 +138,10 @@ def main():
         rows += found
     if args.csv:
         with open(args.csv, "w", newline="") as file:
-            writer = csv.DictWriter(file, COLUMNS, extrasaction="ignore")
+            writer = csv.DictWriter(file, COLUMNS, extrasaction="ignore", lineterminator="\n")
             writer.writeheader()
-            writer.writerows(rows)
+            writer.writerows({key: float(f"{value:.4g}") if isinstance(value, float) else value
+                              for key, value in row.items()} for row in rows)
 
 
 if __name__ == "__main__":

@@ -11,21 +11,15 @@
 
 // MOST_SLOWER: the greatest accepted slowdown by float tensors. TIME_MARGIN: the least ratio of
 // times that measurements can show.
-#define MOST_SLOWER 1.05
-// The same for predicted times, which may be wrong by more than 5 %.
-#define MOST_SLOWER_PREDICTED 1.10
+#define MOST_SLOWER 1.10
 #define TIME_MARGIN 1.01
-// The greatest standard error of a measured ratio that still tells a slowdown of MOST_SLOWER.
+// The greatest standard error of a measured ratio that is still of use.
 #define MOST_ERROR 0.05
 
-static bool is_quick_enough(double ratio, double all_bytes, double most) {
-    bool is_slower = ratio > most * all_bytes;
+bool msc_quick__is_quick_enough(double ratio, double all_bytes) {
+    bool is_slower = ratio > MOST_SLOWER * all_bytes;
     bool is_slower_than_float = ratio > TIME_MARGIN && all_bytes <= TIME_MARGIN;
     return !is_slower && !is_slower_than_float;
-}
-
-bool msc_quick__is_quick_enough(double ratio, double all_bytes) {
-    return is_quick_enough(ratio, all_bytes, MOST_SLOWER);
 }
 
 // ---- The runtime ------------------------------------------------------------------------------
@@ -116,15 +110,14 @@ static enum msc_status check_noise(bool *out, const struct msc_quick *q,
 }
 
 // Fills the times of plans [n], relative to the float model: measured ones or, if some are missing
-// or a busy machine made them useless, predicted ones. *are_measured says which.
-static enum msc_status take_ratios(double ratios[], bool *are_measured, const struct msc_quick *q,
+// or a busy machine made them useless, predicted ones.
+static enum msc_status take_ratios(double ratios[], const struct msc_quick *q,
                                    const size_t picked[], size_t n) {
     bool is_useless = false;
     for (size_t i = 0; i < n; i++) {
         is_useless = is_useless || !measured_ratio(&q->plans[picked[i]]);
         MSC_TRY(check_noise(&is_useless, q, &q->plans[picked[i]]));
     }
-    *are_measured = !is_useless;
     for (size_t i = 0; i < n; i++) {
         const struct msc_quick_plan *plan = &q->plans[picked[i]];
         ratios[i] = is_useless ? plan->ratio : measured_ratio(plan)->valuedouble;
@@ -182,16 +175,15 @@ static double reference_of(const struct msc_quick *q, const size_t picked[], con
 enum msc_status msc_quick__pass_slow(struct msc_quick *q) {
     size_t picked[MSC_QUICK_MOST_PLANS];
     double ratios[MSC_QUICK_MOST_PLANS];
-    bool is_asked_for = q->options->n_float >= 0, are_measured;
+    bool is_asked_for = q->options->n_float >= 0;
     size_t n_ranked, n = pick_plans(picked, &n_ranked, q), best = 0;
     if (is_asked_for || n < 2) {
         return MSC_OK;
     }
     MSC_TRY(ask_runtime(q, picked, add_plain(picked, n, q)));
-    MSC_TRY(take_ratios(ratios, &are_measured, q, picked, n));
-    double most = are_measured ? MOST_SLOWER : MOST_SLOWER_PREDICTED;
+    MSC_TRY(take_ratios(ratios, q, picked, n));
     double reference = reference_of(q, picked, ratios, n_ranked);
-    while (best + 1 < n_ranked && !is_quick_enough(ratios[best], reference, most)) {
+    while (best + 1 < n_ranked && !msc_quick__is_quick_enough(ratios[best], reference)) {
         best++;
     }
     for (size_t i = n_ranked; i < n; i++) {
