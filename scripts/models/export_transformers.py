@@ -121,6 +121,7 @@ def export(name, model, feed, path):
 
 def main(folder, *names):
     transformers.logging.set_verbosity_error()
+    os.makedirs(folder, exist_ok=True)
     for name in names or NAMES:
         make(name, folder)
         print(name, os.path.getsize(os.path.join(folder, name + ".onnx")))
