@@ -29,8 +29,9 @@
 // no better than the best one.
 #define NEAR_CHANCE_STUCK 0.5
 #define STUCK 30
-// Standard deviations that the lower confidence bound subtracts.
+// Standard deviations that the lower confidence bound subtracts, from values and from ranks.
 #define SPREADS 2.0
+#define SPREADS_RANKED 3.0
 
 enum { ROW = MSC_NEAR_POINTS + MSC_AUTO_NEAR_PENDING };
 
@@ -178,6 +179,8 @@ static void gather(struct msc_auto *a) {
     struct msc_auto_near *near = &a->near;
     near->n = near->n_pending = 0;
     near->made_at = a->n_told;
+    // Limits of a front are values. Ranks were not tried where the base works.
+    near->model.is_ranked = a->base_fails && !a->front.is_used;
     near->is_ready = near->model.n_points >= LEAST_POINTS && msc_near_model_fit(&near->model);
     if (!near->is_ready) {
         return;
@@ -210,7 +213,8 @@ static double promise(const struct msc_auto *a, size_t i, double best) {
     if (near->n_chosen % 2 == 0) {
         return spread > 0.0 ? chance * spread * msc_agent_gain(below / spread) : 0.0;
     }
-    return chance * msc_agent_exp((below + SPREADS * spread) / unit);
+    double spreads = near->model.is_ranked ? SPREADS_RANKED : SPREADS;
+    return chance * msc_agent_exp((below + spreads * spread) / unit);
 }
 
 // With several objectives: the mean expected improvement over the boxes (agents/auto_front.h), of

@@ -90,13 +90,22 @@ double msc_near_model_scale(const struct msc_near_model *m, double value) {
     return m->is_log && value > 0.0 ? msc_agent_log(value) : value;
 }
 
+// The logit of the share of points below the i-th one, which counts half; so do others as good.
+static double logit_of_rank(const struct msc_near_model *m, size_t i) {
+    double below = 0.0;
+    for (size_t k = 0; k < m->n_points; k++) {
+        below += m->values[k] < m->values[i] ? 1.0 : m->values[k] == m->values[i] ? 0.5 : 0.0;
+    }
+    return msc_agent_log(below / ((double)m->n_points - below));
+}
+
 static void set_targets(struct msc_near_model *m) {
-    m->is_log = true;
+    m->is_log = !m->is_ranked;
     for (size_t i = 0; i < m->n_points; i++) {
         m->is_log = m->is_log && m->values[i] > 0.0;
     }
     for (size_t i = 0; i < m->n_points; i++) {
-        m->targets[i] = msc_near_model_scale(m, m->values[i]);
+        m->targets[i] = m->is_ranked ? logit_of_rank(m, i) : msc_near_model_scale(m, m->values[i]);
     }
 }
 

@@ -6,8 +6,10 @@
 //
 // with the distance of agents/near_distance.h: the next choice is closer than any other. The second
 // part is of functions that are a sum over tasks (Duvenaud et al. 2011): it foresees points in
-// which several tasks differ from all points seen. The model is of the logarithm of the value if
-// all values are positive. The rates, the noise and the share of the sum maximise the profile
+// which several tasks differ from all points seen. The model is of the logit of the value's rank if
+// the caller sets is_ranked, so that points that are far worse than most do not stretch the scale
+// on which the best ones differ. Else it is of the logarithm of the value if all values are
+// positive. The rates, the noise and the share of the sum maximise the profile
 // posterior on a grid, by coordinate ascent: the likelihood, in which the mean and the variance
 // have closed forms (Rasmussen and Williams 2006, chapter 5; Jones et al. 1998), times a log-normal
 // prior of each rate. Without the prior, few points would make most tasks look irrelevant.
@@ -28,6 +30,7 @@ struct msc_near_model {
     uint32_t *points;          // [MSC_NEAR_POINTS, n_tasks]
     double *values;            // [MSC_NEAR_POINTS], as told
     uint64_t *ages;            // [MSC_NEAR_POINTS], n_told when told
+    bool is_ranked;            // set by the caller before a fit: the model is of ranks
     bool is_log;               // the model is of the logarithm
     double *rates;             // [n_tasks]
     double noise;              // relative to the variance
@@ -46,7 +49,7 @@ enum msc_status msc_near_model_init(struct msc_near_model *m, struct msc_arena *
 void msc_near_model_tell(struct msc_near_model *m, const uint32_t choices[], double value);
 // Fits the model. False if the points do not determine it: there are fewer than two values.
 bool msc_near_model_fit(struct msc_near_model *m);
-// The value as the model sees it: its logarithm, or the value itself.
+// The value as the model sees it, unless that is a rank: its logarithm, or the value itself.
 double msc_near_model_scale(const struct msc_near_model *m, double value);
 // The correlation of two points.
 double msc_near_model_correlation(const struct msc_near_model *m, const uint32_t a[],

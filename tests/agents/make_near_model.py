@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Prints the expected values of test_auto_near.c, computed with numpy from the definitions in
+"""Prints the expected values of test_auto_near.c, computed with numpy and scipy from the definitions in
 agents/chance.h and agents/near_model.h.
 
 There are three tasks of four, three and two choices. Of POINTS, those with WORKS 1 were measured,
@@ -9,6 +9,7 @@ the grid; everything else from dense matrices.
 import itertools
 
 import numpy as np
+from scipy.stats import rankdata
 
 COUNTS = (4, 3, 2)
 POINTS = np.array([[0, 0, 0], [1, 0, 0], [2, 1, 0], [3, 2, 1], [1, 2, 1], [2, 2, 0], [3, 0, 1],
@@ -60,8 +61,14 @@ def correlations(xs, zs, rates, summed):
     return (1 - summed) * np.exp(-far) + summed * (1 - far / sum(rates))
 
 
-def fitted(rates, noise, summed):
-    points, y = POINTS[WORKS == 1], np.log(VALUES[WORKS == 1])
+def targets(ranked):
+    values = VALUES[WORKS == 1]
+    share = (rankdata(values) - 0.5) / len(values)
+    return np.log(share / (1 - share)) if ranked else np.log(values)
+
+
+def fitted(rates, noise, summed, ranked):
+    points, y = POINTS[WORKS == 1], targets(ranked)
     k = correlations(points, points, rates, summed) + noise * np.eye(len(y))
     inverse, ones = np.linalg.inv(k), np.ones(len(y))
     mean = ones @ inverse @ y / (ones @ inverse @ ones)
@@ -71,27 +78,32 @@ def fitted(rates, noise, summed):
     return value, points, y, inverse, mean, variance
 
 
-def main():
-    print("breaks", *(f"{breaks()[t, c]:.12g}" for t, n in enumerate(COUNTS) for c in range(n)),
-          sep=", ")
-    print("chances", *(f"{chance(x):.12g}" for x in ASKED), sep=", ")
+def model(ranked):
     rates, noise, summed = [1.0, 1.0, 1.0], 0.01, 0.5
-    best = fitted(rates, noise, summed)[0]
+    best = fitted(rates, noise, summed, ranked)[0]
     for t, r in itertools.product(range(3), RATES):
         tried = [r if i == t else v for i, v in enumerate(rates)]
-        if fitted(tried, noise, summed)[0] > best:
-            best, rates = fitted(tried, noise, summed)[0], tried
+        if fitted(tried, noise, summed, ranked)[0] > best:
+            best, rates = fitted(tried, noise, summed, ranked)[0], tried
     for n in NOISES:
-        if fitted(rates, n, summed)[0] > best:
-            best, noise = fitted(rates, n, summed)[0], n
+        if fitted(rates, n, summed, ranked)[0] > best:
+            best, noise = fitted(rates, n, summed, ranked)[0], n
     for share in SHARES:
-        if fitted(rates, noise, share)[0] > best:
-            best, summed = fitted(rates, noise, share)[0], share
-    _, points, y, inverse, mean, variance = fitted(rates, noise, summed)
+        if fitted(rates, noise, share, ranked)[0] > best:
+            best, summed = fitted(rates, noise, share, ranked)[0], share
+    _, points, y, inverse, mean, variance = fitted(rates, noise, summed, ranked)
     print("rates", rates, "noise", noise, "summed", summed, f"mean {mean:.12g} variance {variance:.12g}")
     for x in ASKED:
         row = correlations([x], points, rates, summed)[0]
         print(f"    {{{mean + row @ inverse @ (y - mean):.12g}, {1 - row @ inverse @ row:.12g}}},")
+
+
+def main():
+    print("breaks", *(f"{breaks()[t, c]:.12g}" for t, n in enumerate(COUNTS) for c in range(n)),
+          sep=", ")
+    print("chances", *(f"{chance(x):.12g}" for x in ASKED), sep=", ")
+    model(False)
+    model(True)
 
 
 main()

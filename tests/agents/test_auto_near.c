@@ -124,17 +124,14 @@ static void test_agents_auto_near__late_points(void **state) {
 
 // ---- The model without a base -----------------------------------------------------------------
 
-static void test_agents_auto_near__predictions(void **state) {
+static void check_predictions(bool is_ranked, double noise, double centre, double variance,
+                              const double expected[][2]) {
     static const double rates[] = {1.0, 0.3, 0.3};
-    static const double expected[][2] = {{1.08767950201, 0.622766835526},
-                                         {1.33097793524, 0.275201338999},
-                                         {0.769076767418, 0.23508289315},
-                                         {0.773542859416, 0.330397552692}};
     struct small_space p;
     struct msc_near_model m;
-    (void)state;
     small_space_init(&p, 3, counts);
     assert_ok(msc_near_model_init(&m, &p.arena, &p.bounds));
+    m.is_ranked = is_ranked;
     assert_false(msc_near_model_fit(&m));
     for (size_t i = 0; i < N_POINTS; i++) {
         for (int twice = 0; twice < 2 && !isnan(values[i]); twice++) {
@@ -142,8 +139,8 @@ static void test_agents_auto_near__predictions(void **state) {
         }
     }
     assert_true(msc_near_model_fit(&m));
-    assert_true(m.is_log && m.noise == 0.1 && m.summed == 0.0);
-    assert_true(is_close(m.mean, 0.854983258109) && is_close(m.variance, 0.246535105926));
+    assert_true(m.is_log == !is_ranked && m.noise == noise && m.summed == 0.0);
+    assert_true(is_close(m.mean, centre) && is_close(m.variance, variance));
     for (size_t t = 0; t < 3; t++) {
         assert_true(is_close(m.rates[t], rates[t]));
     }
@@ -153,6 +150,20 @@ static void test_agents_auto_near__predictions(void **state) {
         assert_true(is_close(mean, expected[i][0]) && is_close(left, expected[i][1]));
     }
     msc_arena_finish(&p.arena);
+}
+
+static void test_agents_auto_near__predictions(void **state) {
+    static const double logarithms[][2] = {{1.08767950201, 0.622766835526},
+                                           {1.33097793524, 0.275201338999},
+                                           {0.769076767418, 0.23508289315},
+                                           {0.773542859416, 0.330397552692}};
+    static const double ranks[][2] = {{0.830157544798, 0.597320675972},
+                                      {2.10258573481, 0.226995646157},
+                                      {-0.17153728962, 0.18927387957},
+                                      {0.0924880209222, 0.264962914958}};
+    (void)state;
+    check_predictions(false, 0.1, 0.854983258109, 0.246535105926, logarithms);
+    check_predictions(true, 0.001, 0.0688380695426, 4.75324648563, ranks);
 }
 
 // Values may be zero or negative; equal values determine nothing.
