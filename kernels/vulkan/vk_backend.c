@@ -374,6 +374,15 @@ static enum msc_status vulkan_quantize(struct msc_backend *base, const struct ms
     return status;
 }
 
+static enum msc_status vulkan_range(struct msc_backend *base, const struct msc_view *in,
+                                    float *least, float *greatest) {
+    struct msc_vk_backend *b = msc_vk_from(base);
+    msc_vk_lock(b->vk);
+    enum msc_status status = msc_vk_range(least, greatest, b, in);
+    msc_vk_unlock(b->vk);
+    return status;
+}
+
 static enum msc_status vulkan_mask(struct msc_backend *base, const struct msc_view *in,
                                    const struct msc_view *out, const struct msc_channel_mask *mask,
                                    int thread) {
@@ -491,6 +500,7 @@ const struct msc_backend_def msc_backend_vulkan = {
     .run = vulkan_run,
     .quantizes = vulkan_quantizes,
     .quantize = vulkan_quantize,
+    .range = vulkan_range,
     .mask = vulkan_mask,
     .compares = vulkan_compares,
     .compare = vulkan_compare,

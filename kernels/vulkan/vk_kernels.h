@@ -223,6 +223,12 @@ bool msc_vk_compares(struct msc_vk_backend *b, const struct msc_view *z, int64_t
 enum msc_status msc_vk_compare(struct msc_vk_backend *b, const struct msc_comparison items[],
                                size_t n);
 
+// ---- vk_linear_quant.c ------------------------------------------------------------------------
+
+// Implements msc_backend_def.range.
+enum msc_status msc_vk_range(float *least, float *greatest, struct msc_vk_backend *b,
+                             const struct msc_view *in);
+
 // ---- vk_mask.c --------------------------------------------------------------------------------
 
 // Implements msc_backend_def.mask.

@@ -1,5 +1,5 @@
-// Comparisons of tensors with references on the device: the same bits as on the host. Skipped if
-// there is no Vulkan device.
+// Comparisons of tensors with references, and ranges of tensors, on the device: the same bits as on
+// the host. Skipped if there is no Vulkan device.
 #include "kernels/vulkan/vk_kernels.h"
 #include "kernels/vulkan/vulkan.h"
 
@@ -202,12 +202,59 @@ static void test_kernels_vulkan_compare__refused(void **state) {
     msc_backend_close(b);
 }
 
+// ---- Ranges -----------------------------------------------------------------------------------
+
+static void check_range(struct msc_backend *b, const float x[], int64_t n) {
+    float expected[2] = {0, 0}, found[2];
+    struct msc_view in = view_of(MSC_DTYPE_F32, n);
+    in.data = upload(b, x, msc_view_n_bytes(&in));
+    for (int64_t i = 0; i < n; i++) {
+        expected[0] = x[i] < expected[0] ? x[i] : expected[0];
+        expected[1] = x[i] > expected[1] ? x[i] : expected[1];
+    }
+    const struct msc_backend_transfers before = msc_backend_get_transfers(b);
+    assert_ok(b->def->range(b, &in, &found[0], &found[1]));
+    const struct msc_backend_transfers after = msc_backend_get_transfers(b);
+    assert_memory_equal(found, expected, sizeof(found));
+    assert_int_equal(after.to_host_bytes - before.to_host_bytes, sizeof(found));
+    assert_int_equal(after.to_device_bytes, before.to_device_bytes);
+    b->def->release_memory(b, in.data, msc_view_n_bytes(&in));
+}
+
+static void test_kernels_vulkan_compare__range(void **state) {
+    enum { LARGE = 100003 };
+    static const float few[][3] = {{3, 1, 2},         {-3, -1, -2},      {0, -0.0f, 0},
+                                   {NAN, 1, -2},      {NAN, NAN, NAN},   {1e-40f, -1e-40f, 0},
+                                   {INFINITY, 1, -1}, {-INFINITY, 1, 2}, {5, -7, 1e30f}};
+    (void)state;
+    skip_without_device();
+    for (size_t i = 0; i < sizeof(few) / sizeof(few[0]); i++) {
+        check_range(kept, few[i], 3);
+        check_range(kept, few[i], 1);
+    }
+    float *x = msc_alloc(LARGE * sizeof(x[0]));
+    struct msc_rng rng;
+    assert_non_null(x);
+    msc_rng_seed(&rng, 5, 5);
+    for (int i = 0; i < LARGE; i++) {
+        x[i] = (float)(msc_rng_double(&rng) - 0.3);
+    }
+    x[LARGE - 1] = 7;
+    check_range(kept, x, LARGE);
+    struct msc_view empty = view_of(MSC_DTYPE_F32, 0);
+    float ends[2];
+    assert_int_equal(kept->def->range(kept, &empty, &ends[0], &ends[1]), MSC_E_UNSUPPORTED);
+    assert_int_equal(msc_vulkan_n_messages(kept), 0);
+    msc_free(x);
+}
+
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_kernels_vulkan_compare__bits),
         cmocka_unit_test(test_kernels_vulkan_compare__special_values),
         cmocka_unit_test(test_kernels_vulkan_compare__integers),
         cmocka_unit_test(test_kernels_vulkan_compare__refused),
+        cmocka_unit_test(test_kernels_vulkan_compare__range),
     };
     msc_test_select(argc, argv);
     return cmocka_run_group_tests(tests, open_kept, NULL);
