@@ -270,6 +270,13 @@ static void write_metadata(struct msc_str *out, const cJSON *n) {
     }
 }
 
+static void write_rescaled(struct msc_str *out, const cJSON *n, bool has_plain) {
+    if (n) {
+        msc_str_printf(out, "channels rescaled: of %.0f activation%s%s\n", n->valuedouble,
+                       n->valuedouble == 1 ? "" : "s", has_plain ? ", in both 8-bit models" : "");
+    }
+}
+
 // A model counts as slower if its time, relative to the uncompressed model's, is above
 // SLOWER_MARGIN (measured) or PREDICTED_MARGIN (predicted).
 #define SLOWER_MARGIN 1.01
@@ -358,6 +365,7 @@ static enum msc_status print_quantized(const cJSON *report) {
     write_drop(&text, report, best);
     msc_report__write_sameness(&text, report);
     write_plans(&text, names, plans, plain ? 3 : 2);
+    write_rescaled(&text, msc_json_get(report, "rescaled"), plain != NULL);
     write_slower(&text, report, best);
     write_metadata(&text, msc_json_get(report, "metadata"));
     write_runtime(&text, report);

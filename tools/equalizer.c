@@ -296,8 +296,10 @@ static bool find_factors(const struct equalizing *e, const struct msc_channel_li
     sum_up(m, link);
     for (size_t i = 0; i < N_STRENGTHS && set_factors(m, link->n_channels, strengths[i]); i++) {
         double error = error_of_link(e, link, m);
-        best = error < least ? strengths[i] : best;
-        least = fmin(error, least);
+        if (error < least) {
+            best = strengths[i];
+            least = i == 0 ? error * (1 - e->bits->least_gain) : error;
+        }
     }
     if (best == 0 || !is_confirmed(e, link, m, best)) {
         return false;
@@ -437,7 +439,7 @@ static enum msc_status make_strategy(struct msc_strategy **out, const struct equ
 static enum msc_status equalizing_init(struct equalizing *e, const struct msc_sites *sites,
                                        struct msc_arena *arena) {
     size_t n_slots = (size_t)sites->n_slots, n_tensors = (size_t)msc_graph_n_tensors(e->g);
-    MSC_TRY(msc_equalizer__find(&e->links, &e->n, e->g, sites, e->bits->multiplies, arena));
+    MSC_TRY(msc_equalizer__find(&e->links, &e->n, e->g, sites, e->bits, arena));
     if (e->bits->rotates) {
         MSC_TRY(msc_equalizer__find_pairs(&e->pairs, &e->n_pairs, e->g, sites, arena));
     }

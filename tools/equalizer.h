@@ -1,14 +1,16 @@
 // Channel equalisation: rescales the channels of activations so that one scale per tensor suits all
 // channels, without changing what the network computes. It helps activations of few bits.
 //
-// A convolution, linear layer or layer normalisation ("maker") produces an activation y. If only
+// A convolution, linear layer, layer normalisation or product with a constant for each channel, such
+// as the last step of an RMS normalisation ("maker"), produces an activation y. If only
 // convolutions and linear layers read y, directly or through joints f with f(a y) = a f(y) for
-// a > 0 (Relu, LeakyRelu, pooling, flattening), then every channel c can be replaced by
+// a > 0 (Relu, LeakyRelu, pooling, flattening, products with other tensors), then every channel c
+// can be replaced by
 //
 //     y'[c] = (y[c] - m[c]) / a[c],    W'[:, c] = W[:, c] a[c],    b' = b + sum over c of W[:, c] m[c]
 //
-// The division goes into the maker's parameters. The shift m is 0 unless the maker is read
-// directly, and only by linear layers with a bias: a convolution's padding would not be shifted,
+// The division goes into the maker's parameters. The shift m is 0 unless the maker has a bias and is
+// read directly, and only by linear layers with a bias: a convolution's padding would not be shifted,
 // and Relu does not commute with a shift. (Equalisation across layers: M. Nagel et al.,
 // "Data-Free Quantization Through Weight Equalization and Bias Correction", arXiv 1906.04721. After
 // layer normalisations: Z. Li et al., "RepQ-ViT", arXiv 2212.08254.)
@@ -55,6 +57,9 @@ struct msc_equalize_bits {
     int32_t weights, activations;
     bool multiplies; // may multiplications be added to the graph?
     bool rotates;    // are the layers multiplied whose outputs are multiplied with each other?
+    bool of_linear;  // only activations that no convolution makes or reads
+    // An activation is rescaled only if this share of the expected error is saved, 0 to 1.
+    double least_gain;
 };
 
 // Makes a strategy that only replaces elements of weights (msc_strategy_replace) and multiplies. `ev` evaluates

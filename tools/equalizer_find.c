@@ -21,6 +21,7 @@ struct finder {
     struct place *places;               // [n_joints + 1] room
     size_t n_places, n_seen;
     bool is_direct; // no joint between maker and readers
+    bool of_linear; // no convolution makes or reads the channels
 };
 
 static bool is_conv(enum msc_op op) {
@@ -44,17 +45,17 @@ static bool has_letters(const struct msc_joint *j, const char *key, int at, cons
            memcmp(text + at, letters, strlen(letters)) == 0;
 }
 
-// The float32 parameter of a joint with this role if no other joint reads it; else MSC_NO_ID.
-static int32_t own_parameter(const struct finder *f, const struct msc_joint *j, const char *role) {
+// True if the tensor is constant, of float32, and read by one joint only.
+static bool is_own(const struct finder *f, int32_t tensor) {
     const int32_t *joints;
-    int32_t tensor = msc_joint_weight(j, role);
-    if (tensor == MSC_NO_ID) {
-        return MSC_NO_ID;
-    }
     const struct msc_tensor *t = msc_graph_tensor(f->g, tensor);
-    return t->data && t->dtype == MSC_DTYPE_F32 && msc_graph_consumers(f->g, tensor, &joints) == 1
-               ? tensor
-               : MSC_NO_ID;
+    return t->data && t->dtype == MSC_DTYPE_F32 && msc_graph_consumers(f->g, tensor, &joints) == 1;
+}
+
+// The joint's parameter with this role if no other joint reads it; else MSC_NO_ID.
+static int32_t own_parameter(const struct finder *f, const struct msc_joint *j, const char *role) {
+    int32_t tensor = msc_joint_weight(j, role);
+    return tensor != MSC_NO_ID && is_own(f, tensor) ? tensor : MSC_NO_ID;
 }
 
 static bool has_elements(const struct finder *f, int32_t tensor, int64_t n) {
@@ -110,12 +111,40 @@ bool msc_equalizer__set_linear(struct msc_channel_link *link, const struct msc_g
     return is_linear(j->op) && set_product(link, &f, j);
 }
 
+// Sets the link's maker to a product with a constant that has one element for each index of one
+// axis, such as the last step of an RMS normalisation. False if it is none.
+static bool set_scale(struct msc_channel_link *link, struct finder *f, const struct msc_joint *j) {
+    const struct msc_tensor *out = msc_graph_tensor(f->g, j->outputs[0]);
+    int of_scale = msc_graph_weight_of(f->g, j->operands[0]) == MSC_NO_ID ? 1 : 0, axis = -1;
+    int32_t operand = j->operands[of_scale], weight = msc_graph_weight_of(f->g, operand);
+    const struct msc_tensor *t = msc_graph_tensor(f->g, operand);
+    const int32_t *joints;
+    for (int i = 0; i < t->n_dims; i++) {
+        if (t->dims[i] != 1 && axis >= 0) {
+            return false;
+        }
+        axis = t->dims[i] != 1 ? i : axis;
+    }
+    if (axis < 0 || t->n_dims > out->n_dims || weight == MSC_NO_ID || !is_own(f, weight) ||
+        msc_graph_consumers(f->g, operand, &joints) != 1) {
+        return false;
+    }
+    link->weight = weight;
+    link->n_channels = t->dims[axis];
+    link->n_per_channel = 1;
+    f->places[0].axis = axis + out->n_dims - t->n_dims;
+    return out->dims[f->places[0].axis] == link->n_channels;
+}
+
 // Sets the link's maker. False if the joint's channels cannot be rescaled.
 static bool make_link(struct finder *f, const struct msc_joint *j) {
     struct msc_channel_link *link = f->link;
     const struct msc_tensor *out = msc_graph_tensor(f->g, j->outputs[0]);
     bool is_norm = j->op == MSC_OP_LAYER_NORM;
     int64_t axes[2];
+    if (f->of_linear && is_conv(j->op)) {
+        return false;
+    }
     *link = (struct msc_channel_link){.bias = MSC_NO_ID};
     f->places[0] = (struct place){j->outputs[0], out->n_dims - 1, 1};
     f->n_places = 1;
@@ -130,6 +159,10 @@ static bool make_link(struct finder *f, const struct msc_joint *j) {
             return false;
         }
         link->n_channels = msc_tensor_n_elements(msc_graph_tensor(f->g, link->weight));
+    } else if (j->op == MSC_OP_MULTIPLY) {
+        if (!set_scale(link, f, j)) {
+            return false;
+        }
     } else if (set_product(link, f, j)) {
         f->places[0].axis = is_conv(j->op) ? 1 : out->n_dims - 1;
     } else {
@@ -145,7 +178,8 @@ static bool add_reader(struct finder *f, const struct msc_joint *j, const struct
     const struct msc_tensor *x = msc_graph_tensor(f->g, p->tensor);
     int32_t slot = msc_sites_find_slot(f->sites, j->id, 0);
     int axis = is_conv(j->op) ? 1 : x->n_dims - 1;
-    if (!is_product(f, j) || slot == MSC_NO_ID || j->operands[0] != p->tensor || axis != p->axis ||
+    if ((f->of_linear && is_conv(j->op)) || !is_product(f, j) || slot == MSC_NO_ID ||
+        j->operands[0] != p->tensor || axis != p->axis ||
         f->sites->slots[slot].kind != MSC_SITE_ACTIVATION) {
         return false;
     }
@@ -190,6 +224,16 @@ static bool flatten(struct place *out, const struct finder *f, const struct plac
            y->dims[1] == x->dims[1] * inner;
 }
 
+// True if an elementwise product or quotient of the channels and another tensor keeps their axis.
+// The other tensor may be anything that does not depend on the channels.
+static bool is_gate(const struct finder *f, const struct msc_joint *j, const struct place *p) {
+    const struct msc_tensor *x = msc_graph_tensor(f->g, p->tensor);
+    const struct msc_tensor *y = msc_graph_tensor(f->g, j->outputs[0]);
+    bool is_first = j->operands[0] == p->tensor;
+    return j->operands[0] != j->operands[1] && (is_first || j->op == MSC_OP_MULTIPLY) &&
+           x->n_dims == y->n_dims && x->dims[p->axis] > 1 && x->dims[p->axis] == y->dims[p->axis];
+}
+
 // Follows the channels through a joint. False if the joint does not commute with a rescaling.
 static bool pass(struct place *out, const struct finder *f, const struct msc_joint *j,
                  const struct place *p) {
@@ -197,15 +241,19 @@ static bool pass(struct place *out, const struct finder *f, const struct msc_joi
     if (j->op == MSC_OP_RELU || j->op == MSC_OP_LEAKY_RELU) {
         return true;
     }
+    if (j->op == MSC_OP_MULTIPLY || j->op == MSC_OP_DIVIDE) {
+        return is_gate(f, j, p);
+    }
     if (j->op == MSC_OP_RESHAPE || j->op == MSC_OP_FLATTEN) {
         return flatten(out, f, p);
     }
     return is_pool(j->op) && p->axis == 1 && has_letters(j, "layout", 1, "C");
 }
 
-static bool is_output(const struct msc_graph *g, int32_t tensor) {
-    for (int32_t i = 0; i < msc_graph_n_outputs(g); i++) {
-        if (msc_graph_output(g, i) == tensor) {
+// True if the channels reach a tensor on two ways, as in a product of the channels with themselves.
+static bool is_place(const struct finder *f, int32_t tensor) {
+    for (size_t i = 0; i < f->n_places; i++) {
+        if (f->places[i].tensor == tensor) {
             return true;
         }
     }
@@ -219,7 +267,7 @@ static bool find_readers(struct finder *f) {
         const struct place p = f->places[f->n_seen];
         const int32_t *joints;
         int32_t n = msc_graph_consumers(f->g, p.tensor, &joints);
-        if (is_output(f->g, p.tensor)) {
+        if (msc_graph_is_output(f->g, p.tensor)) {
             return false;
         }
         for (int32_t i = 0; i < n; i++) {
@@ -232,7 +280,7 @@ static bool find_readers(struct finder *f) {
                 if (!add_reader(f, j, &p)) {
                     return false;
                 }
-            } else if (j->n_operands > 0 && pass(&next, f, j, &p)) {
+            } else if (j->n_operands > 0 && pass(&next, f, j, &p) && !is_place(f, next.tensor)) {
                 f->is_direct = false;
                 f->places[f->n_places++] = next;
             } else {
@@ -241,6 +289,28 @@ static bool find_readers(struct finder *f) {
         }
     }
     return f->link->n_readers > 0;
+}
+
+// Does a link rescale what this slot reads?
+static bool is_linked(const struct msc_channel_link links[], size_t n, int32_t slot) {
+    for (size_t i = 0; i < n; i++) {
+        for (int32_t k = 0; k < links[i].n_readers; k++) {
+            if (links[i].readers[k].slot == slot) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+// Is what a reader of this link reads rescaled by an earlier link, which shares it by a product?
+static bool shares_reader(const struct msc_channel_link *link,
+                          const struct msc_channel_link links[], size_t n) {
+    bool found = false;
+    for (int32_t i = 0; i < link->n_readers; i++) {
+        found = found || is_linked(links, n, link->readers[i].slot);
+    }
+    return found;
 }
 
 static enum msc_status keep_link(struct finder *f) {
@@ -257,18 +327,6 @@ static enum msc_status keep_link(struct finder *f) {
 }
 
 // ---- Multiplications --------------------------------------------------------------------------
-
-// Does a link rescale what this slot reads?
-static bool is_linked(const struct msc_channel_link links[], size_t n, int32_t slot) {
-    for (size_t i = 0; i < n; i++) {
-        for (int32_t k = 0; k < links[i].n_readers; k++) {
-            if (links[i].readers[k].slot == slot) {
-                return true;
-            }
-        }
-    }
-    return false;
-}
 
 // Sets the link of all convolutions and linear layers that read a tensor, without a maker. False if
 // there are none, if the weight of one is not its own, or if one of the first n links rescales it.
@@ -302,9 +360,9 @@ static bool find_multiplied(struct finder *f, const struct msc_joint *j,
 
 enum msc_status msc_equalizer__find(struct msc_channel_link **links, size_t *n,
                                     const struct msc_graph *g, const struct msc_sites *sites,
-                                    bool multiplies, struct msc_arena *arena) {
+                                    const struct msc_equalize_bits *bits, struct msc_arena *arena) {
     size_t n_joints = (size_t)msc_graph_n_joints(g);
-    struct finder f = {.g = g, .sites = sites, .arena = arena};
+    struct finder f = {.g = g, .sites = sites, .arena = arena, .of_linear = bits->of_linear};
     *links = msc_arena_array(arena, 2 * n_joints + 1, sizeof((*links)[0]));
     f.readers = msc_arena_array(arena, n_joints + 1, sizeof(f.readers[0]));
     f.places = msc_arena_array(arena, n_joints + 1, sizeof(f.places[0]));
@@ -313,13 +371,14 @@ enum msc_status msc_equalizer__find(struct msc_channel_link **links, size_t *n,
     for (size_t i = 0; i < n_joints; i++) {
         const struct msc_joint *j = msc_graph_joint(g, (int32_t)i);
         f.link = &(*links)[*n];
-        if (make_link(&f, j) && find_readers(&f)) {
-            MSC_TRY(keep_link(&f));
-            (*n)++;
+        if (!make_link(&f, j) || !find_readers(&f)) {
+            continue;
         }
+        MSC_TRY(keep_link(&f));
+        *n += !shares_reader(f.link, *links, *n);
     }
     size_t n_made = *n;
-    for (size_t i = 0; multiplies && msc_graph_own(g) == g && i < n_joints; i++) {
+    for (size_t i = 0; bits->multiplies && msc_graph_own(g) == g && i < n_joints; i++) {
         f.link = &(*links)[*n];
         if (find_multiplied(&f, msc_graph_joint(g, (int32_t)i), *links, n_made)) {
             MSC_TRY(keep_link(&f));

@@ -4,6 +4,7 @@
 
 #include "base/alloc.h"
 #include "graph/site.h"
+#include "tools/equalizer.h"
 
 // A joint that sums over the channels.
 struct msc_channel_reader {
@@ -31,11 +32,11 @@ struct msc_channel_link {
     struct msc_channel_reader *readers;
 };
 
-// Finds the links of a graph, in the order of their makers, and then those that need a
-// multiplication, if wanted. They are in the arena.
+// Finds the links of a graph that the bits allow, in the order of their makers, and then those that
+// need a multiplication. They are in the arena.
 enum msc_status msc_equalizer__find(struct msc_channel_link **links, size_t *n,
                                     const struct msc_graph *g, const struct msc_sites *sites,
-                                    bool multiplies, struct msc_arena *arena);
+                                    const struct msc_equalize_bits *bits, struct msc_arena *arena);
 
 // Sets the maker of a link to a linear layer. False if the joint is none, or its weight or bias
 // belongs to others too.

@@ -6,6 +6,7 @@
 #include "graph/notes.h"
 #include "graph/onnx/onnx.h"
 #include "pipeline/delivery.h"
+#include "model/equalize.h"
 #include "model/export.h"
 #include "model/output.h"
 #include "pipeline/quick/quick_internal.h"
@@ -261,6 +262,9 @@ static enum msc_status make_report(cJSON *report, struct msc_quick *q) {
     if (q->options->has_accuracy_drop) {
         MSC_TRY(msc_json_add_number(report, "accuracy_drop", q->options->accuracy_drop));
     }
+    if (q->n_rescaled > 0) {
+        MSC_TRY(msc_json_add_number(report, "rescaled", (double)q->n_rescaled));
+    }
     MSC_TRY(msc_json_add_text(report, "model", q->options->output));
     size_t n_metadata = msc_graph_notes(m->graph)->n_metadata;
     MSC_TRY(n_metadata > 0 ? msc_json_add_number(report, "metadata", (double)n_metadata) : MSC_OK);
@@ -282,6 +286,16 @@ static enum msc_status check_backend(const struct msc_quick *q) {
     return msc_model_check(q->setup->model, &first, c->atol, c->rtol);
 }
 
+// Rescales the channels between linear layers, as in transformers. Channels of convolutions gain
+// nothing at 8 bits.
+static enum msc_status equalize(struct msc_quick *q) {
+    const struct msc_equalize_bits bits = {
+        .weights = 8, .activations = 8, .of_linear = true, .least_gain = 0.25};
+    return q->effort->improves
+               ? msc_model_equalize(&q->setup->found, &q->n_rescaled, q->setup->model, &bits)
+               : MSC_OK;
+}
+
 static enum msc_status run_quick(cJSON *report, struct msc_quick *q) {
     MSC_TRY(msc_quick__find_effort(&q->effort, q->options->effort));
     q->dynamic = MSC_QUICK_NO_CHOICE;
@@ -291,6 +305,7 @@ static enum msc_status run_quick(cJSON *report, struct msc_quick *q) {
     MSC_TRY(msc_quick__check_names(q));
     MSC_TRY(msc_quick__choose_loss(q));
     msc_quick__tell(q, MSC_QUICK_PREPARE, 0, 0);
+    MSC_TRY(equalize(q));
     MSC_TRY(msc_session_open(&q->session, q->setup, q->setup->first, MSC_SETUP_LOOK));
     MSC_TRY(msc_export_check(q->setup->model->graph, q->options->output, q->session.entry->target));
     if (msc_quick__tries_dynamic(q->options, q->effort)) {

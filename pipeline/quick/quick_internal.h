@@ -67,6 +67,7 @@ struct msc_quick {
     const struct msc_quick_effort *effort;
     size_t dynamic; // choice of dynamic activations; MSC_QUICK_NO_CHOICE: it is not tried
     struct msc_setup *setup;
+    size_t n_rescaled; // activations whose channels were rescaled
     struct msc_session session;
     struct msc_news news;          // without msc_news_begin: reports only measurements
     struct msc_delivery *delivery; // opened when first needed

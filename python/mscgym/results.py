@@ -92,7 +92,7 @@ class Quantized(Result):
     """The result of `mscgym.quantize`.
 
     `table` has the columns "written", "plain 8 bits" (ranges of all values, rounded to nearest; absent if that is
-    the written plan) and "uncompressed". `plan` has the labels "weights" and "activations", and the number of
+    the written plan; with channels rescaled as in the written plan) and "uncompressed". `plan` has the labels "weights" and "activations", and the number of
     tensors left "float".
     """
 

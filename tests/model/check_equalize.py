@@ -3,13 +3,13 @@
 
     check_equalize.py MSCGYM
 
-Two networks are built with channels of very different ranges: convolutions with Relu, pooling,
-groups and a flattened linear layer; and a layer normalisation that two linear layers read. The
-replaced weights must be those of the formulas at the top of tools/equalizer.h, and the exported
-network must compute what the original does. In a third network, HardSwish is between convolutions, so its
-channels can only be multiplied. In networks with attention, queries and keys are multiplied by the matrices that
-tools/equalizer.h describes. Needs numpy, onnx and onnxruntime; exits with 77
-without them.
+Networks are built with channels of very different ranges: convolutions with Relu, pooling, groups
+and a flattened linear layer; a layer normalisation, and an RMS normalisation, that two linear layers
+read; and a gate. The replaced weights must be those of the formulas at the top of tools/equalizer.h,
+and the exported network must compute what the original does. In another network, HardSwish is between
+convolutions, so its channels can only be multiplied. In networks with attention, queries and keys are
+multiplied by the matrices that tools/equalizer.h describes. Needs numpy, onnx and onnxruntime; exits
+with 77 without them.
 """
 import base64
 import json
@@ -231,6 +231,79 @@ def check_norm(mscgym, folder, rng, bits):
     check(np.allclose(new["d_bias"], w["d_bias"] + shift @ w["d"], rtol=1e-4, atol=1e-4), "a bias")
     check(np.allclose(new["e_bias"], w["e_bias"] + w["e"] @ shift, rtol=1e-4, atol=1e-4), "a bias")
     return a
+
+
+def rms_network(folder, rng, shape, is_first=False):
+    """RMS normalisation in single operators, whose scale has this shape -> linear layers d [in, out] and e [out, in],
+    which are added up. `is_first`: the scale is the first factor.
+    """
+    weights = {"gamma": 4.0 ** np.arange(-3, 3).reshape(shape), "eps": np.array(1e-6), "two": np.array(2.0),
+               "d": rng.normal(size=(6, 3)), "e": rng.normal(size=(3, 6))}
+    factors_in = ["gamma", "n"] if is_first else ["n", "gamma"]
+    nodes = [helper.make_node("Pow", ["x", "two"], ["p"]),
+             helper.make_node("ReduceMean", ["p"], ["m"], axes=[-1]), helper.make_node("Add", ["m", "eps"], ["s"]),
+             helper.make_node("Sqrt", ["s"], ["r"]), helper.make_node("Div", ["x", "r"], ["n"]),
+             helper.make_node("Mul", factors_in, ["1"]), helper.make_node("MatMul", ["1", "d"], ["2"]),
+             helper.make_node("Gemm", ["1", "e"], ["3"], transB=1), helper.make_node("Add", ["2", "3"], ["y"])]
+    return save(folder, nodes, weights, [6], ["y"]), weights, rng.normal(size=(4096, 6)) ** 3
+
+
+def ranges_of(y):
+    return np.maximum(np.abs(tail(y, 0.001, "lower")), np.abs(tail(y, 0.999, "higher")))
+
+
+def check_rms(mscgym, folder, rng, bits, shape, is_first):
+    path, w, x = rms_network(folder, rng, shape, is_first)
+    x = x.astype(np.float32)
+    new = equalized(mscgym, folder, path, x, bits)
+    y = by_channel(outputs(path, x, ["1"])[0]).astype(np.float64)
+    a = (w["gamma"] / new["gamma"]).ravel()
+    wanted = factors(ranges_of(y), y, [(w["d"].T, np.arange(6)), (w["e"], np.arange(6))], bits, True)
+    check(is_near(a, wanted), f"factors {a} of the RMS normalisation, expected {wanted}")
+    check(np.allclose(new["d"], w["d"] * a[:, None], rtol=1e-5), "the weight [in, out]")
+    check(np.allclose(new["e"], w["e"] * a, rtol=1e-5), "the weight [out, in]")
+    return a
+
+
+def gate_network(folder, rng, gate, operator="Mul"):
+    """linear layer u, times a gate, -> linear layer d. The gate is "silu" or "relu" of another linear layer; "own", u
+    again; or "read", u + 1.
+    """
+    spread = 3.0 ** np.arange(-3, 3)
+    weights = {"u": rng.normal(size=(5, 6)) * spread, "u_bias": rng.normal(size=6) * spread,
+               "g": rng.normal(size=(5, 6)), "d": rng.normal(size=(6, 3)), **({"one": np.array(1.0)} if gate == "read" else {})}
+    made = {"silu": [("Sigmoid", ["g0"], "s"), ("Mul", ["g0", "s"], "gate")], "relu": [("Relu", ["g0"], "gate")],
+            "own": [("Identity", ["u1"], "gate")], "read": [("Add", ["u1", "one"], "gate")]}
+    nodes = [helper.make_node("MatMul", ["x", "u"], ["u0"]), helper.make_node("Add", ["u0", "u_bias"], ["u1"]),
+             helper.make_node("MatMul", ["x", "g"], ["g0"])]
+    nodes += [helper.make_node(op, inputs, [output]) for op, inputs, output in made[gate]]
+    nodes += [helper.make_node(operator, ["u1", "gate"], ["h"]), helper.make_node("MatMul", ["h", "d"], ["y"])]
+    return save(folder, nodes, weights, [5], ["y"]), weights, rng.normal(size=(1024, 5))
+
+
+def check_gate(mscgym, folder, rng, bits, gate, operator):
+    """The channels of a factor are rescaled through the product."""
+    path, w, x = gate_network(folder, rng, gate, operator)
+    x = x.astype(np.float32)
+    new = equalized(mscgym, folder, path, x, bits)
+    maker = "g" if "g" in new else "u"  # of a product of two makers, the first one's channels are rescaled
+    check(sorted(new) == ["d", "g"] * (maker == "g") + ["d", "u", "u_bias"] * (maker == "u"), f"replaced {sorted(new)}")
+    y = by_channel(outputs(path, x, ["h"])[0]).astype(np.float64)
+    a = (new["d"] / w["d"])[:, 0]
+    wanted = factors(ranges_of(y), y, [(w["d"].T, np.arange(6))], bits, True)
+    check(is_near(a, wanted), f"factors {a} of a {gate} gate, expected {wanted}")
+    check(np.allclose(new["d"], w["d"] * a[:, None], rtol=1e-5), "the weight that reads the product")
+    check(np.allclose(new[maker], w[maker] / a, rtol=1e-5), f"the weight {maker}")
+    check(maker == "g" or np.allclose(new["u_bias"], w["u_bias"] / a, rtol=1e-5), "the bias")
+    return a
+
+
+def check_no_gate(mscgym, folder, rng):
+    """Channels that reach a product on two ways, or that a sum reads, keep their ranges."""
+    for gate, operator in (("own", "Mul"), ("read", "Mul"), ("own", "Div")):
+        path, _, x = gate_network(folder, rng, gate, operator)
+        text = run(mscgym, "search", config(folder, path, x.astype(np.float32), {"equalize": True}), "--restart")
+        check("equalize finds 0 activations" in text, f"{gate} {operator}: {text}")
 
 
 def check_multiplied(mscgym, folder, rng, bits):
@@ -473,6 +546,16 @@ def main():
             found.append(a.max() / a.min())
         with tempfile.TemporaryDirectory() as folder:
             check_multiplied(mscgym, folder, np.random.default_rng(1), bits)
+    for bits, shape, is_first in (((4, 4), (6,), False), ((8, 3), (1, 6), True)):
+        with tempfile.TemporaryDirectory() as folder:
+            a = check_rms(mscgym, folder, np.random.default_rng(4), bits, shape, is_first)
+            found.append(a.max() / a.min())
+    for gate, operator in (("silu", "Mul"), ("relu", "Mul")):
+        with tempfile.TemporaryDirectory() as folder:
+            a = check_gate(mscgym, folder, np.random.default_rng(5), (8, 4), gate, operator)
+            found.append(a.max() / a.min())
+    with tempfile.TemporaryDirectory() as folder:
+        check_no_gate(mscgym, folder, np.random.default_rng(6))
     for kind in ("heads", "one", "split"):
         with tempfile.TemporaryDirectory() as folder:
             check_attention(mscgym, folder, np.random.default_rng(2), kind)
