@@ -95,3 +95,7 @@ double msc_maths_log(double x) {
     }
     return k * LN2_HIGH - ((half - (s * (half + sum) + k * LN2_LOW)) - f);
 }
+
+double msc_maths_add_lanes(const double s[MSC_MATHS_LANES]) {
+    return ((s[0] + s[1]) + (s[2] + s[3])) + ((s[4] + s[5]) + (s[6] + s[7]));
+}

@@ -7,4 +7,9 @@
 double msc_maths_exp(double x);
 double msc_maths_log(double x);
 
+// Adds up the partial sums of a long sum: ((s0 + s1) + (s2 + s3)) + ((s4 + s5) + (s6 + s7)). The
+// additions to eight partial sums overlap in the processor.
+enum { MSC_MATHS_LANES = 8 };
+double msc_maths_add_lanes(const double s[MSC_MATHS_LANES]);
+
 #endif

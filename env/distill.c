@@ -229,6 +229,7 @@ static enum msc_status finish_reference(struct msc_distill *d) {
         }
     }
     d->has_reference = true;
+    d->n_references++;
     return MSC_OK;
 }
 

@@ -49,6 +49,7 @@ struct msc_distill {
     size_t class_scores; // index in `compared`; SIZE_MAX if there are no labels
     int64_t n_samples;
     bool has_reference;
+    uint64_t n_references; // references computed or loaded so far: the last one is current
     // The current call:
     size_t first_batch, end_batch;
     struct msc_distill_run *runs;
@@ -63,7 +64,9 @@ struct msc_distill {
 
 struct msc_sample {
     const struct msc_distill *distill;
-    const float *const *values; // [n_compared] tensors of the batch, sample after sample
+    const float *const *values;   // [n_compared] tensors of the batch, sample after sample; NULL:
+                                  // only the loss is measured, from `squares`
+    const double *const *squares; // [n_compared][samples of the batch]; NULL: see `values`
     size_t batch;
     int64_t row;    // index in the batch
     int64_t sample; // index in the dataset

@@ -53,18 +53,25 @@ static size_t drop_sum(const struct msc_distill *d, size_t metric) {
     return sum;
 }
 
+static double tensor_loss(const struct msc_sample *s, size_t index) {
+    const struct msc_distill *d = s->distill;
+    const struct msc_distill_tensor *c = &d->compared[index];
+    const struct msc_loss loss = {.kind = d->options.kind, .is_logits = d->options.kl_is_logits};
+    if (s->squares) {
+        return msc_loss_of_squares(s->squares[index][s->row], c->parts[s->batch].n, c->mean_square);
+    }
+    struct msc_sample_tensor t = msc_sample_tensor(s, index);
+    return msc_loss_sample(&loss, t.y, t.z, t.shape, c->mean_square);
+}
+
 // Weighted mean over the compared tensors.
 static double sample_loss(const struct msc_sample *s) {
     const struct msc_distill *d = s->distill;
-    const struct msc_loss loss = {.kind = d->options.kind, .is_logits = d->options.kl_is_logits};
     double sum = 0;
     double weights = 0;
     for (size_t i = 0; i < d->n_compared; i++) {
-        const struct msc_distill_tensor *c = &d->compared[i];
-        struct msc_sample_tensor t = msc_sample_tensor(s, i);
-        sum +=
-            c->weight * msc_loss_sample(&loss, t.y, t.z, c->parts[s->batch].shape, c->mean_square);
-        weights += c->weight;
+        sum += d->compared[i].weight * tensor_loss(s, i);
+        weights += d->compared[i].weight;
     }
     return sum / weights;
 }
@@ -101,6 +108,15 @@ static void distill_begin_run(void *payload, size_t index) {
     }
 }
 
+static bool has_any_metric(const struct msc_distill *d) {
+    for (size_t m = 0; m < d->options.n_metrics; m++) {
+        if (has_metric(d, m)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 // Adds what a sample contributes to the sums of a metric. `of_float` is the same sample with the
 // float model's values.
 static void add_metric(struct msc_distill *d, size_t trial, size_t metric,
@@ -116,9 +132,11 @@ static void add_metric(struct msc_distill *d, size_t trial, size_t metric,
     }
 }
 
-// `references` [n_compared] are the float model's values of the batch.
+// `references` [n_compared] are the float model's values of the batch. `values` and `references` are
+// NULL if `squares` is not, and the other way around.
 static void compare_samples(struct msc_distill *d, size_t trial, size_t batch,
-                            const float *const values[], const float *const references[]) {
+                            const float *const values[], const float *const references[],
+                            const double *const squares[]) {
     int64_t n = msc_dataset_batch_samples(d->dataset, batch);
     for (size_t sum = 0; sum < msc_distill_n_sums(d); sum++) {
         terms_of(d, trial, sum)[batch] = 0;
@@ -126,6 +144,7 @@ static void compare_samples(struct msc_distill *d, size_t trial, size_t batch,
     for (int64_t row = 0; row < n; row++) {
         const struct msc_sample s = {.distill = d,
                                      .values = values,
+                                     .squares = squares,
                                      .batch = batch,
                                      .row = row,
                                      .sample = first_sample(d, batch) + row};
@@ -169,11 +188,34 @@ static enum msc_status distill_compare_batch(void *payload, size_t trial, size_t
         }
     }
     if (status == MSC_OK) {
-        compare_samples(d, trial, batch, samples, samples + d->n_compared);
+        compare_samples(d, trial, batch, samples, samples + d->n_compared, NULL);
     }
     msc_free(gathered);
     msc_free(samples);
     return status;
+}
+
+// The reference of a tensor, if only the loss is measured and follows from sums of squares.
+static bool distill_refer(void *payload, size_t batch, int32_t index,
+                          struct msc_eval_reference *out) {
+    const struct msc_distill *d = payload;
+    const struct msc_distill_tensor *c = &d->compared[index];
+    if (d->options.kind != MSC_LOSS_MSE || has_any_metric(d) || c->parts[batch].n_pieces != 1) {
+        return false;
+    }
+    struct msc_hash key = msc_hash_add_text(msc_hash_bytes(NULL, 0), "reference");
+    key = msc_hash_add_u64(msc_hash_add_u64(key, d->n_references), (uint64_t)index);
+    *out = (struct msc_eval_reference){.values = msc_distill__reference(c, batch, 0),
+                                       .n_samples = msc_dataset_batch_samples(d->dataset, batch),
+                                       .n = c->parts[batch].n,
+                                       .key = key};
+    return true;
+}
+
+static enum msc_status distill_take_squares(void *payload, size_t trial, size_t batch,
+                                            const double *const squares[]) {
+    compare_samples(payload, trial, batch, NULL, NULL, squares);
+    return MSC_OK;
 }
 
 // Adds the terms of a sum batch by batch.
@@ -283,6 +325,8 @@ enum msc_status msc_distill_run_batches(struct msc_distill *d, struct msc_distil
     struct msc_sink sink = {.begin = distill_begin_run,
                             .batch = distill_compare_batch,
                             .end = distill_finish_run,
+                            .reference = distill_refer,
+                            .squares = distill_take_squares,
                             .payload = d};
     if (!d->has_reference) {
         return MSC_FAIL(MSC_E_STATE, "the float model's outputs have not been computed yet");

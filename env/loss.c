@@ -1,50 +1,30 @@
 #include "env/loss.h"
 
 #include "base/maths.h"
+#include "kernels/backend.h"
 
 #include <math.h>
 
-// Number of independent sums, whose additions overlap in the processor. In the end, they are added
-// in a fixed order.
-enum { LANES = 8 };
-
-static double add_up_lanes(const double lanes[LANES]) {
-    return ((lanes[0] + lanes[1]) + (lanes[2] + lanes[3])) +
-           ((lanes[4] + lanes[5]) + (lanes[6] + lanes[7]));
-}
-
 double msc_loss_sum_squares(const float y[], int64_t n) {
-    double lanes[LANES] = {0};
+    double lanes[MSC_MATHS_LANES] = {0};
     for (int64_t i = 0; i < n; i++) {
-        lanes[i % LANES] += (double)y[i] * (double)y[i];
+        lanes[i % MSC_MATHS_LANES] += (double)y[i] * (double)y[i];
     }
-    return add_up_lanes(lanes);
+    return msc_maths_add_lanes(lanes);
 }
 
-static double sum_squared_differences(const float y[], const float z[], int64_t n) {
-    double lanes[LANES] = {0};
-    int64_t i = 0;
-    for (; i + LANES <= n; i += LANES) {
-        for (int k = 0; k < LANES; k++) {
-            double d = (double)y[i + k] - (double)z[i + k];
-            lanes[k] += d * d;
-        }
-    }
-    for (; i < n; i++) {
-        double d = (double)y[i] - (double)z[i];
-        lanes[i % LANES] += d * d;
-    }
-    return add_up_lanes(lanes);
+double msc_loss_of_squares(double squares, int64_t n, double mean_square) {
+    double error = squares / (double)n;
+    // If the float output is zero everywhere, the error is not normalised.
+    return mean_square > 0 ? error / mean_square : error;
 }
 
 // The functions of the table have the arguments of msc_loss_sample; samples are not empty.
 static double loss_mse(const struct msc_loss *loss, const float y[], const float z[],
                        struct msc_loss_shape shape, double mean_square) {
     int64_t n = shape.outer * shape.axis * shape.inner;
-    double error = sum_squared_differences(y, z, n) / (double)n;
     (void)loss;
-    // If the float output is zero everywhere, the error is not normalised.
-    return mean_square > 0 ? error / mean_square : error;
+    return msc_loss_of_squares(msc_squares_sum(y, z, n), n, mean_square);
 }
 
 static double loss_cosine(const struct msc_loss *loss, const float y[], const float z[],
@@ -52,17 +32,17 @@ static double loss_cosine(const struct msc_loss *loss, const float y[], const fl
     int64_t n = shape.outer * shape.axis * shape.inner;
     (void)loss;
     (void)mean_square;
-    double dots[LANES] = {0};
+    double dots[MSC_MATHS_LANES] = {0};
     for (int64_t i = 0; i < n; i++) {
-        dots[i % LANES] += (double)y[i] * (double)z[i];
+        dots[i % MSC_MATHS_LANES] += (double)y[i] * (double)z[i];
     }
     // One root of the product is used, not a product of two roots, because it is exact if both sums
     // are equal.
     double norm = sqrt(msc_loss_sum_squares(y, n) * msc_loss_sum_squares(z, n));
     if (norm == 0) {
-        return sum_squared_differences(y, z, n) == 0 ? 0.0 : 1.0;
+        return msc_squares_sum(y, z, n) == 0 ? 0.0 : 1.0;
     }
-    double distance = 1.0 - add_up_lanes(dots) / norm;
+    double distance = 1.0 - msc_maths_add_lanes(dots) / norm;
     return distance > 0 || isnan(distance) ? distance : 0.0;
 }
 

@@ -46,6 +46,8 @@ struct msc_loss {
 
 double msc_loss_sample(const struct msc_loss *loss, const float y[], const float z[],
                        struct msc_loss_shape shape, double mean_square);
+// The loss `mse` of a sample of n > 0 elements whose sum of (y - z)^2 is known (msc_squares_sum).
+double msc_loss_of_squares(double squares, int64_t n, double mean_square);
 // The logarithm of the sum of the exponentials of n values, `stride` elements apart.
 double msc_log_sum_exp(const float x[], int64_t n, int64_t stride);
 // Sum of squares, for the mean that normalises mse.

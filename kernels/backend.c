@@ -1,5 +1,7 @@
 #include "kernels/backend.h"
 
+#include "base/maths.h"
+
 enum msc_dtype msc_quant_dtype(const struct msc_quant *q) {
     if (q->type != MSC_DTYPE_NONE) {
         return MSC_DTYPE_F32;
@@ -40,6 +42,22 @@ enum msc_status msc_quant_place(int64_t *outer, int64_t *inner, const struct msc
     return MSC_OK;
 }
 
+double msc_squares_sum(const float y[], const float z[], int64_t n) {
+    double lanes[MSC_MATHS_LANES] = {0};
+    int64_t i = 0;
+    for (; i + MSC_MATHS_LANES <= n; i += MSC_MATHS_LANES) {
+        for (int k = 0; k < MSC_MATHS_LANES; k++) {
+            double d = (double)y[i + k] - (double)z[i + k];
+            lanes[k] += d * d;
+        }
+    }
+    for (; i < n; i++) {
+        double d = (double)y[i] - (double)z[i];
+        lanes[i % MSC_MATHS_LANES] += d * d;
+    }
+    return msc_maths_add_lanes(lanes);
+}
+
 struct msc_placement msc_backend_place(const struct msc_backend *b, const struct msc_step *step) {
     return b->def->place && step->kernel ? b->def->place(b, step)
                                          : (struct msc_placement){b->def->name, "none"};
@@ -52,6 +70,14 @@ struct msc_backend_memory msc_backend_get_memory(struct msc_backend *b) {
         b->def->memory(b, &memory);
     }
     return memory;
+}
+
+struct msc_backend_transfers msc_backend_get_transfers(struct msc_backend *b) {
+    struct msc_backend_transfers transfers = {0};
+    if (b->def->transfers) {
+        b->def->transfers(b, &transfers);
+    }
+    return transfers;
 }
 
 void msc_backend_close(struct msc_backend *b) {

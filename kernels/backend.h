@@ -124,6 +124,22 @@ struct msc_backend_memory {
     uint64_t touched_bytes; // bytes of held memory that were used at least once: they are resident
 };
 
+// A tensor to compare with a reference, sample by sample.
+struct msc_comparison {
+    const void *y;     // the reference, float32 [n_samples][n], in the backend's memory
+    struct msc_view z; // the tensor, with as many elements: float32, or integers (view.quant)
+    int64_t n_samples, n;
+    double *squares; // [n_samples] result, in host memory: the sum of (y - z)^2 of each sample
+};
+
+// What the host and the device of a backend have exchanged since the backend was opened. Bytes are
+// those of tensors and packed weights, even if the host reads and writes the device's memory.
+struct msc_backend_transfers {
+    uint64_t to_device_bytes, to_host_bytes;
+    uint64_t n_submissions; // batches of commands that were given to the device
+    uint64_t n_waits;       // times that a thread waited for the device
+};
+
 struct msc_backend_def {
     const char *name;
     enum msc_status (*open)(struct msc_backend **out, const struct msc_backend_options *options);
@@ -188,11 +204,24 @@ struct msc_backend_def {
     enum msc_status (*quantize)(struct msc_backend *b, const struct msc_view *in,
                                 const struct msc_view *out, const struct msc_quant *q, int thread);
 
+    // Optional, and only if memory_is_host is false: the least and the greatest element of a float32
+    // tensor and 0. NaN is ignored. MSC_E_UNSUPPORTED: the host must find them.
+    enum msc_status (*range)(struct msc_backend *b, const struct msc_view *in, float *least,
+                             float *greatest);
+
     // Copies a float32 tensor and sets the channels that the mask does not keep to 0.
     // MSC_E_INVALID: the mask does not fit the tensor.
     enum msc_status (*mask)(struct msc_backend *b, const struct msc_view *in,
                             const struct msc_view *out, const struct msc_channel_mask *mask,
                             int thread);
+
+    // Optional, both or none, and only if memory_is_host is false: compares n tensors with
+    // references, with the bits of msc_squares_sum, and waits for the results. `compares` is true
+    // if the backend can do so, and the host would have to download the tensor. `n` is the number
+    // of elements of a sample.
+    bool (*compares)(struct msc_backend *b, const struct msc_view *z, int64_t n);
+    enum msc_status (*compare)(struct msc_backend *b, const struct msc_comparison items[],
+                               size_t n);
 
     // Memory of the backend. `allocate` returns NULL if there is not enough.
     bool memory_is_host; // addresses are host pointers: data can be read without a download
@@ -200,6 +229,8 @@ struct msc_backend_def {
     void (*release_memory)(struct msc_backend *b, void *memory, size_t n_bytes);
     // Optional, and only if memory_is_host is false: how much memory is used and available.
     void (*memory)(struct msc_backend *b, struct msc_backend_memory *out);
+    // Optional, and only if memory_is_host is false.
+    void (*transfers)(struct msc_backend *b, struct msc_backend_transfers *out);
     enum msc_status (*upload)(struct msc_backend *b, void *memory, const void *host,
                               size_t n_bytes);
     enum msc_status (*download)(struct msc_backend *b, void *host, const void *memory,
@@ -237,9 +268,16 @@ enum msc_status msc_mask_place(int64_t *outer, int64_t *inner, const struct msc_
 enum msc_status msc_quant_place(int64_t *outer, int64_t *inner, const struct msc_view *v,
                                 const struct msc_quant *q);
 
+// The sum of (y - z)^2 over n elements, in double: every operation is rounded once. Element i is
+// added to partial sum i % MSC_MATHS_LANES, in the order of i; msc_maths_add_lanes adds these.
+double msc_squares_sum(const float y[], const float z[], int64_t n);
+
 // The backend's memory. If the backend has no `memory` function, 0 bytes are used and room_bytes is
 // UINT64_MAX (not known).
 struct msc_backend_memory msc_backend_get_memory(struct msc_backend *b);
+
+// The backend's transfers. Without a `transfers` function, all numbers are 0.
+struct msc_backend_transfers msc_backend_get_transfers(struct msc_backend *b);
 
 void msc_backend_close(struct msc_backend *b); // accepts NULL
 

@@ -13,6 +13,8 @@
 #include "cluster/pool.h"
 #include "search/warm.h"
 
+#include <inttypes.h>
+
 // ---- Warm start from other records ------------------------------------------------------------
 
 static enum msc_status check_warm(const struct msc_session *s) {
@@ -69,13 +71,34 @@ static enum msc_status make_folders(const struct msc_session *s) {
 
 // ---- The search -------------------------------------------------------------------------------
 
+// Logs what a device and the host exchanged during the search: `before` is from its start.
+static void tell_transfers(const struct msc_session *s, const struct msc_backend_transfers *before,
+                           size_t n_trials) {
+    struct msc_backend *b = s->setup->model ? s->setup->model->backend : NULL;
+    if (!b || !b->def->transfers) {
+        return;
+    }
+    const struct msc_backend_transfers now = msc_backend_get_transfers(b);
+    msc_log(s->setup->log, MSC_LOG_DEBUG,
+            "%s: %zu trials sent %.3f MB to the device and read %.3f MB back, in %" PRIu64
+            " submissions and %" PRIu64 " waits",
+            s->entry->name, n_trials, (double)(now.to_device_bytes - before->to_device_bytes) / 1e6,
+            (double)(now.to_host_bytes - before->to_host_bytes) / 1e6,
+            now.n_submissions - before->n_submissions, now.n_waits - before->n_waits);
+}
+
 static enum msc_status search(struct msc_session *s, struct msc_processor_result *result,
                               struct msc_search_options *o,
                               struct msc_session_observers *observers) {
     struct msc_search_result found = {0};
+    struct msc_backend_transfers before = {0};
+    if (s->setup->model) {
+        before = msc_backend_get_transfers(s->setup->model->backend);
+    }
     o->record = s->record;
     s->record = NULL;
     MSC_TRY(msc_search_run(&found, o));
+    tell_transfers(s, &before, found.n_evaluated);
     enum msc_status status =
         msc_after_search(s, observers->publisher, observers->news, result, &found);
     msc_search_result_finish(&found);

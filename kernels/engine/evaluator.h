@@ -84,6 +84,13 @@ struct msc_eval_trial {
     double reuse_ratio; // share of MACs reused from other trials or the cache, 0 … 1
 };
 
+// The values of a wanted tensor in one batch that trials are compared with.
+struct msc_eval_reference {
+    const float *values; // [n_samples][n], borrowed for the run
+    int64_t n_samples, n;
+    struct msc_hash key; // equal keys have equal values in the same batch
+};
+
 // Called from the evaluator's threads. Calls for different pairs (trial, batch) may overlap.
 struct msc_sink {
     // Optional: a trial begins. Called before the first value of each trial, and again if a trial
@@ -111,6 +118,14 @@ struct msc_sink {
     // other slots may be given too. If there is no `batch`, only the wanted slot values and their
     // inputs are computed. NULL: all slots.
     bool (*wants_slot)(void *payload, int32_t slot);
+    // Optional, both or none, for sinks with `batch` that only need the distance of each wanted
+    // tensor from a reference. `reference` returns false if the tensor with this index among the
+    // wanted tensors must be given in this batch. If it returns true for all of them, `squares` may
+    // be called in place of `batch`, so that a device keeps the values: squares[i][s] is the sum of
+    // (y - z)^2 over the elements of sample s of tensor i, as msc_squares_sum computes it.
+    bool (*reference)(void *payload, size_t batch, int32_t index, struct msc_eval_reference *out);
+    enum msc_status (*squares)(void *payload, size_t trial, size_t batch,
+                               const double *const squares[]);
     void *payload;
 };
 

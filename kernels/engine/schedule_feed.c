@@ -3,9 +3,8 @@
 #include "base/alloc.h"
 #include "kernels/engine/remainder.h"
 
-// A view of a target's value in the backend's memory; its data is NULL if the target has no value.
-static struct msc_view target_view(const struct msc_schedule *s, const struct msc_node *node,
-                                   int32_t target) {
+struct msc_view msc_schedule__target_view(const struct msc_schedule *s, const struct msc_node *node,
+                                          int32_t target) {
     const struct msc_scheduled_plan *p = &s->plans[node->plan];
     const struct msc_value_number *targets = msc_schedule__targets(s, p, (size_t)node->trial);
     int32_t value = msc_schedule__target_value(s, p->plan, target);
@@ -117,7 +116,7 @@ static enum msc_status feed_list(struct feed *f, const int32_t ids[], int32_t n)
     for (int32_t i = 0; i < n; i++) {
         const struct msc_node *node = &f->s->nodes[ids[i]];
         for (int32_t k = 0; k < node->n_targets; k++) {
-            f->values[at++] = target_view(f->s, node, node->first_target + k);
+            f->values[at++] = msc_schedule__target_view(f->s, node, node->first_target + k);
         }
     }
     return MSC_OK;

@@ -13,6 +13,7 @@
 //     schedule_compute.c       runs steps and packs weights
 //     schedule_quantize.c      quantises values that no step quantises
 //     schedule_feed.c          gives values to the sink
+//     schedule_compare.c       gives distances to the sink, if the backend can compare values
 #ifndef MSC_KERNELS_ENGINE_SCHEDULE_INTERNAL_H
 #define MSC_KERNELS_ENGINE_SCHEDULE_INTERNAL_H
 
@@ -311,6 +312,14 @@ enum msc_status msc_schedule__quantize(struct msc_schedule *s, const struct msc_
 // number that succeeded; *status is MSC_OK or the failure of the next node.
 int32_t msc_schedule__feed_sink(struct msc_schedule *s, const int32_t ids[], int32_t n,
                                 enum msc_status *status);
+// A view of a target's value in the backend's memory; its data is NULL if the target has no value.
+struct msc_view msc_schedule__target_view(const struct msc_schedule *s, const struct msc_node *node,
+                                          int32_t target);
+// Like msc_schedule__feed_sink, but lets the backend compare the values, and gives only their
+// distances to the sink. Ends before the first node whose values must be given; returns 0 with
+// MSC_OK if that is the first one.
+int32_t msc_schedule__compare_sinks(struct msc_schedule *s, const int32_t ids[], int32_t n,
+                                    enum msc_status *status);
 // Frees the buffers kept for feeding sinks. No thread may be feeding a sink.
 void msc_schedule__finish_feeding(struct msc_schedule *s);
 

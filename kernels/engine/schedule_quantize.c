@@ -121,6 +121,16 @@ out:
     return status;
 }
 
+// Lets the backend find the range of a dynamic quantisation, so that the tensor is not copied.
+static enum msc_status quantize_over_range(struct msc_backend *b, const struct msc_view *in,
+                                           struct msc_view out, const struct msc_quant *edit,
+                                           struct msc_entry *entry, int thread) {
+    float ends[2];
+    MSC_TRY(b->def->range(b, in, &ends[0], &ends[1]));
+    out.quant = find_dynamic(entry, edit, ends, 2);
+    return b->def->quantize(b, in, &out, out.quant, thread);
+}
+
 enum msc_status msc_schedule__quantize(struct msc_schedule *s, const struct msc_node *node,
                                        int thread) {
     struct msc_backend *b = s->options.backend;
@@ -136,6 +146,12 @@ enum msc_status msc_schedule__quantize(struct msc_schedule *s, const struct msc_
     if (!expr->noise_seed && !in.quant && is_host) {
         out.quant = find_dynamic(node->entry, expr->edit, in.data, msc_view_n_elements(&in));
         return b->def->quantize(b, &in, &out, out.quant, thread);
+    }
+    if (!expr->noise_seed && !in.quant && b->def->range) {
+        enum msc_status status = quantize_over_range(b, &in, out, expr->edit, node->entry, thread);
+        if (status != MSC_E_UNSUPPORTED) {
+            return status;
+        }
     }
     struct msc_rng rng;
     seed_noise(&rng, expr, node->batch);

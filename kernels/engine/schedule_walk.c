@@ -200,7 +200,10 @@ static void run_sinks(struct msc_schedule *s, const int32_t ids[], int32_t n) {
     while (n > 0) {
         enum msc_status status;
         pthread_mutex_unlock(&s->lock);
-        int32_t n_given = msc_schedule__feed_sink(s, ids, n, &status);
+        int32_t n_given = msc_schedule__compare_sinks(s, ids, n, &status);
+        if (n_given == 0 && status == MSC_OK) {
+            n_given = msc_schedule__feed_sink(s, ids, n, &status);
+        }
         pthread_mutex_lock(&s->lock);
         if (status != MSC_OK) {
             fail_node(s, ids[n_given++], status);

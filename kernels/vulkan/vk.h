@@ -108,6 +108,8 @@ enum msc_vk_control {
 };
 #define MSC_VK_ALL_CONTROLS 7u
 void msc_vk_find_controls(struct msc_vk *vk);
+// True if a shader that requests controls of float32 may use doubles.
+bool msc_vk_can_mix_widths(const struct msc_vk *vk);
 enum msc_status msc_vk_add_controls(uint32_t **out, size_t *n_bytes,
                                     const struct msc_vk_shader_code *code, unsigned controls);
 
@@ -277,6 +279,7 @@ struct msc_vk {
     bool stages_all;      // device memory is never mapped, even if that is possible
     unsigned controls;    // flags of enum msc_vk_control that all shaders request
     bool has_int64;       // shaders have 64-bit integers
+    bool has_float64;     // shaders have doubles
     bool has_dot;         // shaders use the instruction for dot products of bytes
     bool has_matrix;      // shaders use matrix units
     bool prefers_int;     // shaders multiply bytes as integers, even without matrix units
@@ -299,11 +302,13 @@ struct msc_vk {
     size_t cache_bytes; // size of the pipeline cache when it was read from the file
 
     VkCommandPool command_pool;
-    struct msc_vk_batch *batches;     // [MSC_VK_BATCHES]
-    int batch;                        // index of the batch being recorded
-    double batch_work;                // maximum operations per batch, unless one call has more
-    VkSemaphore timeline;             // counts finished batches
-    uint64_t n_submitted;             // number of submitted batches
+    struct msc_vk_batch *batches; // [MSC_VK_BATCHES]
+    int batch;                    // index of the batch being recorded
+    double batch_work;            // maximum operations per batch, unless one call has more
+    VkSemaphore timeline;         // counts finished batches
+    uint64_t n_submitted;         // number of submitted batches
+    uint64_t n_waits;             // number of waits for submitted batches
+    uint64_t uploaded_bytes, downloaded_bytes;
     VkResult lost;                    // error because of which a batch was lost; VK_SUCCESS: none
     struct msc_vk_returned *returned; // staging buffers of downloads
     size_t n_returned, returned_capacity;

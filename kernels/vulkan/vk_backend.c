@@ -374,6 +374,15 @@ static enum msc_status vulkan_quantize(struct msc_backend *base, const struct ms
     return status;
 }
 
+static enum msc_status vulkan_range(struct msc_backend *base, const struct msc_view *in,
+                                    float *least, float *greatest) {
+    struct msc_vk_backend *b = msc_vk_from(base);
+    msc_vk_lock(b->vk);
+    enum msc_status status = msc_vk_range(least, greatest, b, in);
+    msc_vk_unlock(b->vk);
+    return status;
+}
+
 static enum msc_status vulkan_mask(struct msc_backend *base, const struct msc_view *in,
                                    const struct msc_view *out, const struct msc_channel_mask *mask,
                                    int thread) {
@@ -381,6 +390,23 @@ static enum msc_status vulkan_mask(struct msc_backend *base, const struct msc_vi
     (void)thread;
     msc_vk_lock(b->vk);
     enum msc_status status = msc_vk_mask(b, in, out, mask);
+    msc_vk_unlock(b->vk);
+    return status;
+}
+
+static bool vulkan_compares(struct msc_backend *base, const struct msc_view *z, int64_t n) {
+    struct msc_vk_backend *b = msc_vk_from(base);
+    msc_vk_lock(b->vk);
+    bool compares = msc_vk_compares(b, z, n);
+    msc_vk_unlock(b->vk);
+    return compares;
+}
+
+static enum msc_status vulkan_compare(struct msc_backend *base, const struct msc_comparison items[],
+                                      size_t n) {
+    struct msc_vk_backend *b = msc_vk_from(base);
+    msc_vk_lock(b->vk);
+    enum msc_status status = msc_vk_compare(b, items, n);
     msc_vk_unlock(b->vk);
     return status;
 }
@@ -408,6 +434,16 @@ static void vulkan_memory(struct msc_backend *base, struct msc_backend_memory *o
     msc_vk_lock(b->vk);
     msc_vk_get_memory(b->vk, out);
     msc_vk_unlock(b->vk);
+}
+
+static void vulkan_transfers(struct msc_backend *base, struct msc_backend_transfers *out) {
+    struct msc_vk *vk = msc_vk_from(base)->vk;
+    msc_vk_lock(vk);
+    *out = (struct msc_backend_transfers){.to_device_bytes = vk->uploaded_bytes,
+                                          .to_host_bytes = vk->downloaded_bytes,
+                                          .n_submissions = vk->n_submitted,
+                                          .n_waits = vk->n_waits};
+    msc_vk_unlock(vk);
 }
 
 static enum msc_status vulkan_upload(struct msc_backend *base, void *memory, const void *host,
@@ -464,10 +500,14 @@ const struct msc_backend_def msc_backend_vulkan = {
     .run = vulkan_run,
     .quantizes = vulkan_quantizes,
     .quantize = vulkan_quantize,
+    .range = vulkan_range,
     .mask = vulkan_mask,
+    .compares = vulkan_compares,
+    .compare = vulkan_compare,
     .allocate = vulkan_allocate,
     .release_memory = vulkan_release_memory,
     .memory = vulkan_memory,
+    .transfers = vulkan_transfers,
     .upload = vulkan_upload,
     .download = vulkan_download,
     .download_all = vulkan_download_all,

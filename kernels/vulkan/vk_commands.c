@@ -283,6 +283,7 @@ enum msc_status msc_vk_submit(struct msc_vk *vk) {
 enum msc_status msc_vk_submit_and_wait(struct msc_vk *vk) {
     MSC_TRY(msc_vk_submit(vk));
     uint64_t value = vk->n_submitted;
+    vk->n_waits++;
     msc_vk_unlock(vk);
     VkResult result = wait_until(vk, value);
     msc_vk_lock(vk);

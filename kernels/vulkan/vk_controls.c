@@ -22,12 +22,24 @@ static const struct {
 };
 #define N_ROWS ((int)(sizeof(rows) / sizeof(rows[0])))
 
-void msc_vk_find_controls(struct msc_vk *vk) {
+static VkPhysicalDeviceFloatControlsProperties get_controls(const struct msc_vk *vk) {
     VkPhysicalDeviceFloatControlsProperties has = {
         .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FLOAT_CONTROLS_PROPERTIES};
     VkPhysicalDeviceProperties2 all = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2,
                                        .pNext = &has};
     vk->api.vkGetPhysicalDeviceProperties2(vk->physical, &all);
+    return has;
+}
+
+// Without independence, a shader must request the same behaviour for all widths that it uses.
+bool msc_vk_can_mix_widths(const struct msc_vk *vk) {
+    const VkPhysicalDeviceFloatControlsProperties has = get_controls(vk);
+    return has.denormBehaviorIndependence != VK_SHADER_FLOAT_CONTROLS_INDEPENDENCE_NONE &&
+           has.roundingModeIndependence != VK_SHADER_FLOAT_CONTROLS_INDEPENDENCE_NONE;
+}
+
+void msc_vk_find_controls(struct msc_vk *vk) {
+    const VkPhysicalDeviceFloatControlsProperties has = get_controls(vk);
     vk->controls = (has.shaderDenormPreserveFloat32 ? MSC_VK_KEEPS_DENORMALS : 0) |
                    (has.shaderSignedZeroInfNanPreserveFloat32 ? MSC_VK_KEEPS_SPECIALS : 0) |
                    (has.shaderRoundingModeRTEFloat32 ? MSC_VK_ROUNDS_TO_EVEN : 0);

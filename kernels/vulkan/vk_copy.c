@@ -42,6 +42,7 @@ static enum msc_status upload_piece(struct msc_vk *vk, const struct msc_vk_block
 enum msc_status msc_vk_upload(struct msc_vk *vk, const struct msc_vk_block *to, const void *from,
                               uint64_t n_bytes) {
     assert(n_bytes <= to->n_bytes);
+    vk->uploaded_bytes += n_bytes;
     if (to->arena->mapped && msc_vk_is_idle(vk)) {
         memcpy(to->arena->mapped + to->offset, from, n_bytes);
         return MSC_OK;
@@ -163,6 +164,7 @@ enum msc_status msc_vk_download(struct msc_vk *vk, const struct msc_vk_copy copi
     bool is_mapped = true;
     for (size_t i = 0; i < n; i++) {
         assert(copies[i].n_bytes <= copies[i].from->n_bytes);
+        vk->downloaded_bytes += copies[i].n_bytes;
         is_mapped = is_mapped && copies[i].from->arena->mapped;
     }
     if (!is_mapped) {

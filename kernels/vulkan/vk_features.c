@@ -166,6 +166,8 @@ enum msc_status msc_vk_create_device(struct msc_vk *vk) {
     vk->api.vkGetPhysicalDeviceFeatures2(vk->physical, &has);
     vk->has_int64 = has.features.shaderInt64;
     wanted.shaderInt64 = has.features.shaderInt64;
+    vk->has_float64 = has.features.shaderFloat64 && msc_vk_can_mix_widths(vk);
+    wanted.shaderFloat64 = vk->has_float64;
     choose_features(&optional, vk);
     VkDeviceCreateInfo info = {.sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO,
                                .pNext = &optional.always,

@@ -24,6 +24,8 @@ struct msc_vk_backend {
     struct msc_vk *vk;
     struct msc_backend *host;     // the fallback backend, for steps without a shader
     struct msc_vk_block *nothing; // bound in place of buffers that a call does not use
+    // Whether the device's sums of squares have the bits of the host's; tested at the first use.
+    enum { MSC_VK_SQUARES_UNKNOWN, MSC_VK_SQUARES_EXACT, MSC_VK_SQUARES_INEXACT } squares;
     char numerics[768];
 };
 
@@ -213,6 +215,19 @@ enum msc_status msc_vk_quantize_channels(struct msc_vk_backend *b, const struct 
 // numbers that the bytes represent; otherwise they are q - zero point.
 enum msc_status msc_vk_expand_channels(struct msc_vk_backend *b, const struct msc_view *in,
                                        struct msc_vk_block *out, bool is_value);
+
+// ---- vk_compare.c -----------------------------------------------------------------------------
+
+// Implement msc_backend_def.compares and msc_backend_def.compare.
+bool msc_vk_compares(struct msc_vk_backend *b, const struct msc_view *z, int64_t n);
+enum msc_status msc_vk_compare(struct msc_vk_backend *b, const struct msc_comparison items[],
+                               size_t n);
+
+// ---- vk_linear_quant.c ------------------------------------------------------------------------
+
+// Implements msc_backend_def.range.
+enum msc_status msc_vk_range(float *least, float *greatest, struct msc_vk_backend *b,
+                             const struct msc_view *in);
 
 // ---- vk_mask.c --------------------------------------------------------------------------------
 

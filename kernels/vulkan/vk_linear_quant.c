@@ -86,6 +86,15 @@ const struct msc_vk_family msc_vk_linear_quant = {.name = "linear quantisation",
 
 // ---- Over the range of the data ---------------------------------------------------------------
 
+enum { CLEAR, FIND, QUANTIZE, DYNAMIC_STAGES }; // stages of shaders/dynamic_quant.comp
+
+static enum msc_status dynamic_pipeline(struct msc_vk_pipeline **out, struct msc_vk *vk,
+                                        uint32_t stage) {
+    const uint32_t constants[] = {vk->tuning.lanes, !vk->divides_exactly, stage};
+    MSC_VK_CHECK_CONSTANTS(MSC_VK_DYNAMIC_QUANT, constants);
+    return msc_vk_pipeline(out, vk, MSC_VK_DYNAMIC_QUANT, constants);
+}
+
 static enum msc_status dynamic_init(struct msc_vk_joint *k, struct msc_vk_backend *b,
                                     const struct msc_vk_joint_desc *d) {
     uint64_t n = (uint64_t)msc_view_n_elements(&d->x[0]);
@@ -93,14 +102,55 @@ static enum msc_status dynamic_init(struct msc_vk_joint *k, struct msc_vk_backen
         return msc_vk_joint_refuse(d);
     }
     k->scratch_bytes = 2 * sizeof(uint32_t);
-    for (uint32_t i = 0; i < 3; i++) {
-        struct msc_vk_stage *s = msc_vk_joint_stage(k, i == 0 ? 1 : n, 1);
-        const uint32_t constants[] = {b->vk->tuning.lanes, !b->vk->divides_exactly, i};
-        MSC_VK_CHECK_CONSTANTS(MSC_VK_DYNAMIC_QUANT, constants);
-        MSC_TRY(msc_vk_pipeline(&s->pipeline, b->vk, MSC_VK_DYNAMIC_QUANT, constants));
+    for (uint32_t i = 0; i < DYNAMIC_STAGES; i++) {
+        struct msc_vk_stage *s = msc_vk_joint_stage(k, i == CLEAR ? 1 : n, 1);
+        MSC_TRY(dynamic_pipeline(&s->pipeline, b->vk, i));
     }
     return MSC_OK;
 }
 
 const struct msc_vk_family msc_vk_dynamic_quant = {
     .name = "dynamic quantisation", .init = dynamic_init, MSC_VK_JOINT_FUNCTIONS};
+
+// Records one of the stages that do not quantise.
+static enum msc_status run_range_stage(struct msc_vk_backend *b, uint32_t stage,
+                                       const struct msc_vk_block *x, uint64_t n,
+                                       const struct msc_vk_block *range) {
+    static const enum msc_vk_kind kinds[] = {MSC_VK_READ, MSC_VK_READ, MSC_VK_READ, MSC_VK_READ,
+                                             MSC_VK_READ_WRITE};
+    uint32_t push[2] = {(uint32_t)n, 1};
+    struct msc_vk_pipeline *pipeline;
+    struct msc_vk_dispatch d;
+    MSC_TRY(dynamic_pipeline(&pipeline, b->vk, stage));
+    msc_vk_dispatch_init(&d, pipeline, 5, kinds);
+    struct msc_vk_call *c = msc_vk_add_call(&d);
+    c->blocks[0] = x;
+    c->blocks[1] = c->blocks[2] = c->blocks[3] = b->nothing; // not written by these stages
+    c->blocks[4] = range;
+    MSC_VK_CHECK_PUSH(MSC_VK_DYNAMIC_QUANT, push);
+    d.groups[0] = msc_vk_spread(b->vk, n, 1, &push[1]);
+    d.push = push;
+    d.push_bytes = sizeof(push);
+    return msc_vk_dispatch(b->vk, &d);
+}
+
+enum msc_status msc_vk_range(float *least, float *greatest, struct msc_vk_backend *b,
+                             const struct msc_view *in) {
+    const uint64_t n = (uint64_t)msc_view_n_elements(in);
+    struct msc_vk_block *range = NULL;
+    float ends[2]; // the greatest element, and the least one without its sign
+    enum msc_status status;
+    if (n == 0 || !b->vk->keeps_denormals || !msc_vk_can_spread(b->vk, n, 1)) {
+        return MSC_E_UNSUPPORTED;
+    }
+    MSC_TRY(msc_vk_take(&range, b, 1, sizeof(ends)));
+    MSC_TRY_OUT(run_range_stage(b, CLEAR, msc_vk_block_of(in), 1, range));
+    MSC_TRY_OUT(run_range_stage(b, FIND, msc_vk_block_of(in), n, range));
+    const struct msc_vk_copy copy = {ends, range, sizeof(ends)};
+    MSC_TRY_OUT(msc_vk_download(b->vk, &copy, 1));
+    *greatest = ends[0];
+    *least = 0.0f - ends[1];
+out:
+    msc_vk_free(b->vk, range);
+    return status;
+}

@@ -16,6 +16,7 @@ set(MSC_VULKAN_SOURCES
     vulkan/vk_channels.c
     vulkan/vk_check.c
     vulkan/vk_commands.c
+    vulkan/vk_compare.c
     vulkan/vk_contract.c
     vulkan/vk_controls.c
     vulkan/vk_copy.c

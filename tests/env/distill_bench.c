@@ -10,7 +10,7 @@ static void note(void *payload, enum msc_log_level level, const char *line) {
     }
 }
 
-void distill_bench_open(struct distill_bench *b) {
+enum msc_status distill_bench_open_on(struct distill_bench *b, const char *device) {
     struct msc_backend_options options = MSC_BACKEND_OPTIONS_INIT;
     options.n_threads = 2;
     b->log = (struct msc_log){MSC_LOG_INFO, note, &b->lines};
@@ -19,7 +19,11 @@ void distill_bench_open(struct distill_bench *b) {
                                     .n_threads = 2,
                                     .memory_bytes = (uint64_t)1 << 28,
                                     .log = &b->log};
-    assert_ok(msc_backend_open(&b->host.backend, "cpu", &options));
+    return msc_backend_open(&b->host.backend, device, &options);
+}
+
+void distill_bench_open(struct distill_bench *b) {
+    assert_ok(distill_bench_open_on(b, "cpu"));
 }
 
 void distill_bench_close(struct distill_bench *b) {

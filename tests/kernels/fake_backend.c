@@ -429,6 +429,27 @@ static enum msc_status fake_download_all(struct msc_backend *b, void *const host
     return MSC_OK;
 }
 
+static bool fake_compares(struct msc_backend *b, const struct msc_view *z, int64_t n) {
+    return !z->quant && n <= fake_from(b)->most_compared;
+}
+
+static enum msc_status fake_compare(struct msc_backend *b, const struct msc_comparison items[],
+                                    size_t n) {
+    struct fake_backend *f = fake_from(b);
+    if (f->lacks_memory_to_compare) {
+        return MSC_FAIL(MSC_E_NOMEM, "no memory for sums");
+    }
+    for (size_t i = 0; i < n; i++) {
+        const float *y = address(f, (void *)items[i].y), *z = address(f, items[i].z.data);
+        for (int64_t s = 0; s < items[i].n_samples; s++) {
+            items[i].squares[s] =
+                msc_squares_sum(y + s * items[i].n, z + s * items[i].n, items[i].n);
+        }
+        atomic_fetch_add(&f->n_compared, 1);
+    }
+    return MSC_OK;
+}
+
 // A backend's abilities are part of its definition, so each combination has its own definition.
 #define FAKE_DEFINITION(is_host, ...)                                                              \
     {                                                                                              \
@@ -445,6 +466,9 @@ static const struct msc_backend_def on_host = FAKE_DEFINITION(true, .max_calls =
 static const struct msc_backend_def hidden = FAKE_DEFINITION(false, .max_calls = 1);
 static const struct msc_backend_def device = FAKE_DEFINITION(
     false, .max_calls = 7, .download_all = fake_download_all, .memory = fake_memory);
+static const struct msc_backend_def comparing =
+    FAKE_DEFINITION(false, .max_calls = 7, .download_all = fake_download_all, .memory = fake_memory,
+                    .compares = fake_compares, .compare = fake_compare);
 
 #undef FAKE_DEFINITION
 
@@ -464,6 +488,12 @@ void fake_hide_memory(struct fake_backend *fake) {
 void fake_run_together(struct fake_backend *fake) {
     fake->hides_memory = true;
     fake->base.def = &device;
+}
+
+void fake_compare_values(struct fake_backend *fake) {
+    fake_run_together(fake);
+    fake->base.def = &comparing;
+    fake->most_compared = INT64_MAX;
 }
 
 void fake_close(struct fake_backend *fake) {
