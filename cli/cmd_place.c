@@ -264,12 +264,18 @@ static void measure_delivered(struct msc_cli_placed *r, const struct msc_place_o
 static enum msc_status find_plan(struct msc_cli_placed *r, const struct place_values *v,
                                  const struct msc_place_options *o, const char *path) {
     MSC_TRY(msc_place_find(&r->predicted_us, r->graph, r->table, r->choices, o));
+    r->is_cut_short =
+        isfinite(o->most_loss) && (int64_t)r->table->n_losses >= o->most_losses && !v->record;
     if (v->record) {
         MSC_TRY(msc_cli_read_placed(r->choices, r->table, v->record));
         r->predicted_us = msc_place_table_predict(r->table, r->choices);
     }
     MSC_TRY(msc_place_losses(r->losses, &r->loss, r->graph, r->table, r->choices, o));
     r->most_loss = o->most_loss;
+    if (isfinite(o->most_loss) && !(r->loss <= o->most_loss)) {
+        return MSC_FAIL(MSC_E_INVALID, "%s: the loss of its best trial is %g, above --loss-max %g",
+                        v->record, r->loss, o->most_loss);
+    }
     return path ? msc_place_table_save(r->table, path) : MSC_OK; // with the losses
 }
 

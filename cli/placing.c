@@ -69,6 +69,11 @@ static void write_measured(struct msc_str *out, const struct msc_place_table *p)
 
 static void write_point(struct msc_str *out, const struct msc_place_table *p,
                         const uint32_t choices[]) {
+    int width = 12;
+    for (size_t i = 0; i < p->n_groups; i++) {
+        int length = (int)strlen(p->backends[choices[i]].label);
+        width = length > width ? length : width;
+    }
     for (size_t first = 0, last; first < p->n_groups; first = last + 1) {
         int64_t n_joints = p->groups[first].n_joints;
         for (last = first; last + 1 < p->n_groups && choices[last + 1] == choices[first]; last++) {
@@ -76,7 +81,7 @@ static void write_point(struct msc_str *out, const struct msc_place_table *p,
         }
         double cut =
             first > 0 ? *msc_place_table_cut(p, first, choices[first - 1], choices[first]) : 0.0;
-        msc_str_printf(out, "  %-12s %lld joint%s from %s, %.1f us\n",
+        msc_str_printf(out, "  %-*s %lld joint%s from %s, %.1f us\n", width,
                        p->backends[choices[first]].label, (long long)n_joints,
                        n_joints == 1 ? "" : "s", p->groups[first].name,
                        cut + *msc_place_table_us(p, first, last, choices[first]));
@@ -179,16 +184,20 @@ static void write_verdict(struct msc_str *out, const struct msc_cli_placed *r) {
 
 // The loss of what is delivered, by mscgym's kernels and in its backends.
 static void write_loss(struct msc_str *out, const struct msc_cli_placed *r) {
+    if (r->is_cut_short) {
+        msc_str_printf(out,
+                       "%zu losses are known, and --losses allows no more: a faster plan may be "
+                       "within the bound\n",
+                       r->table->n_losses);
+    }
     if (r->table->n_variants == 1 || isnan(r->delivered_loss)) {
         return;
     }
     msc_str_printf(out, "loss of the result in its backends: %.4g", r->delivered_loss);
-    if (!isinf(r->most_loss)) {
-        msc_str_printf(out, ", at most %g %s", r->most_loss,
-                       r->delivered_loss <= r->most_loss
-                           ? "is allowed"
-                           : "is allowed: the backends compute less exactly than mscgym's kernels, "
-                             "by which the loss was searched");
+    if (isfinite(r->most_loss)) {
+        bool is_within = r->delivered_loss <= r->most_loss;
+        msc_str_printf(out, ", %s the bound of %g%s", is_within ? "within" : "above", r->most_loss,
+                       is_within ? "" : ": a backend rounds more than mscgym's own kernels");
     }
     msc_str_char(out, '\n');
 }
@@ -240,6 +249,7 @@ static enum msc_status add_losses(cJSON *json, const struct msc_cli_placed *r) {
     for (size_t i = 0; i < r->table->n_variants; i++) {
         MSC_TRY(msc_json_push(list, cJSON_CreateNumber(r->losses[i])));
     }
+    MSC_TRY(msc_json_add_bool(json, "cut_short", r->is_cut_short));
     MSC_TRY(msc_json_add_number(json, "loss", r->loss));
     return msc_json_add_number(json, "delivered_loss", r->delivered_loss);
 }

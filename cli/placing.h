@@ -16,6 +16,7 @@ struct msc_cli_placed {
     double losses[MSC_PLACE_MOST_VARIANTS]; // of whole variants; NaN: unknown
     double loss;                            // of the point
     double delivered_loss;                  // of the pieces in their backends
+    bool is_cut_short;                      // no more losses could be measured
     struct msc_place_check check;
     struct msc_pieces *pieces; // as delivered
 };

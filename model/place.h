@@ -28,7 +28,7 @@ struct msc_place_options {
     const struct msc_place_given *variants; // [n_variants] other than the network itself
     size_t n_variants;
     double most_loss;            // of the network and of what is delivered; INFINITY: no bound
-    int64_t most_losses;         // that are measured
+    int64_t most_losses;         // in the table; more are not measured
     const char *folder;          // gets the pieces and the manifest; exists
     const char *const *backends; // runtimes and devices of mscgym; none: every one found
     size_t n_backends;
@@ -58,8 +58,8 @@ enum msc_status msc_place_measure(struct msc_place_table **out, const struct msc
                                   const struct msc_place_options *o);
 
 // The point of least predicted latency within options' bound on the loss, which is measured with
-// mscgym's own kernels on the samples of `inputs`, for combinations that the table lacks; at most
-// most_losses of them. NOT_FOUND as msc_place_table_best_within.
+// mscgym's own kernels on the samples of `inputs`, for combinations that the table lacks, until
+// it has most_losses. MSC_E_NOT_FOUND and MSC_E_INVALID as msc_place_table_best_within.
 enum msc_status msc_place_find(double *us, const struct msc_graph *g, struct msc_place_table *p,
                                uint32_t choices[], const struct msc_place_options *o);
 // Losses of the network's variants as a whole [n_variants of the table], and of a point. NaN if

@@ -126,12 +126,12 @@ static enum msc_status take_samples(struct meter *m) {
 }
 
 static enum msc_status meter_init(struct meter *m) {
-    m->n_left = m->o->most_losses;
     if (!m->o->inputs) {
-        m->n_left = 0;
         return MSC_OK;
     }
     MSC_TRY(take_samples(m));
+    int64_t n = (int64_t)m->p->n_losses;
+    m->n_left = n < m->o->most_losses ? m->o->most_losses - n : 0;
     MSC_TRY(msc_scratch_make(&m->scratch, &m->arena));
     m->folder = msc_path_join(&m->arena, m->scratch.path, "pieces");
     m->file = msc_path_join(&m->arena, m->scratch.path, "outputs.npz");
@@ -150,12 +150,6 @@ enum msc_status msc_place_find(double *us, const struct msc_graph *g, struct msc
     const struct msc_place_bound bound = {.most = o->most_loss, .measure = measure, .payload = &m};
     enum msc_status status = meter_init(&m);
     status = status == MSC_OK ? msc_place_table_best_within(us, p, &bound, choices) : status;
-    if (status == MSC_OK && m.n_left == 0 && o->most_losses > 0 && o->inputs) {
-        msc_log(o->log, MSC_LOG_WARNING,
-                "placement: %lld losses were measured; faster plans may be within the bound "
-                "(--losses allows more)",
-                (long long)o->most_losses);
-    }
     meter_finish(&m);
     return status;
 }

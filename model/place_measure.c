@@ -345,6 +345,10 @@ enum msc_status msc_place_measure(struct msc_place_table **out, const struct msc
         return MSC_FAIL(MSC_E_INVALID, "place: %zu variants, expected at most %d", o->n_variants,
                         MSC_PLACE_MOST_VARIANTS - 1);
     }
+    if (isfinite(o->most_loss)) {
+        size_t n;
+        MSC_TRY(msc_place_count_combinations(&n, m.n_variants, (size_t)o->most_groups));
+    }
     m.paths[0] = o->model;
     for (size_t i = 0; i < o->n_variants; i++) {
         m.networks[i + 1].g = o->variants[i].g;

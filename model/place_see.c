@@ -146,9 +146,9 @@ static void log_missing(const struct msc_place_measure *m, const struct msc_runt
                         const struct msc_runtime_piece *piece) {
     if (part->error > MSC_PLACE_MOST_ERROR) {
         msc_log(m->o->log, MSC_LOG_WARNING,
-                "placement: %s%s: its error is %.2g of the values, so it takes no part there",
-                part->missing ? part->missing : piece->model, part->missing ? "" : piece->backend,
-                part->error);
+                "placement: %s: %s computes something else: its error is %.2g of the values, so it "
+                "takes no part there",
+                piece->model, piece->backend, part->error);
     } else {
         msc_log(m->o->log, MSC_LOG_DEBUG, "placement: %s", part->missing);
     }

@@ -186,39 +186,38 @@ static enum msc_status read_variants(struct msc_place_table *p, const cJSON *jso
     return MSC_OK;
 }
 
+static enum msc_status read_loss(struct msc_place_table *p, const cJSON *object,
+                                 const char *where) {
+    const cJSON *list = msc_json_get(object, "variants"), *item;
+    uint32_t variants[MSC_PLACE_MOST_GROUPS];
+    size_t i = 0;
+    double loss;
+    MSC_TRY(msc_json_get_double(&loss, object, "loss", where));
+    if (loss < 0.0) {
+        return MSC_FAIL(MSC_E_FORMAT, "%s: loss is below 0", where);
+    }
+    bool fits = (size_t)cJSON_GetArraySize(list) == p->n_groups;
+    cJSON_ArrayForEach(item, list) {
+        int64_t variant = 0;
+        fits = fits && msc_json_read_i64(&variant, item, 0, (int64_t)p->n_variants - 1);
+        if (fits) {
+            variants[i++] = (uint32_t)variant;
+        }
+    }
+    return fits ? msc_place_table_add_loss(p, variants, loss)
+                : MSC_FAIL(MSC_E_FORMAT,
+                           "%s: expected the variant of each of the %zu groups, below %zu", where,
+                           p->n_groups, p->n_variants);
+}
+
 static enum msc_status read_losses(struct msc_place_table *p, const cJSON *json, const char *path) {
     char where[320];
-    const cJSON *list = msc_json_get(json, "losses"), *item, *digit;
-    p->losses =
-        msc_arena_array(&p->arena, (size_t)cJSON_GetArraySize(list) + 1, sizeof p->losses[0]);
-    MSC_TRY(MSC_ALLOCATED(p->losses));
-    if (list) {
-        MSC_TRY(read_text(&p->samples, json, "samples", path, &p->arena));
-    }
+    const cJSON *list = msc_json_get(json, "losses"), *item;
+    size_t i = 0;
+    MSC_TRY(list ? read_text(&p->samples, json, "samples", path, &p->arena) : MSC_OK);
     cJSON_ArrayForEach(item, list) {
-        struct msc_place_loss *l = &p->losses[p->n_losses];
-        const cJSON *variants = msc_json_get(item, "variants");
-        snprintf(where, sizeof where, "%.250s: losses[%zu]", path, p->n_losses);
-        l->variants = msc_arena_array(&p->arena, p->n_groups, sizeof l->variants[0]);
-        MSC_TRY(MSC_ALLOCATED(l->variants));
-        MSC_TRY(msc_json_get_double(&l->loss, item, "loss", where));
-        if (l->loss < 0.0) {
-            return MSC_FAIL(MSC_E_FORMAT, "%s: loss is below 0", where);
-        }
-        size_t i = 0, n = (size_t)cJSON_GetArraySize(variants);
-        cJSON_ArrayForEach(digit, variants) {
-            int64_t variant;
-            if (n == p->n_groups &&
-                msc_json_read_i64(&variant, digit, 0, (int64_t)p->n_variants - 1)) {
-                l->variants[i++] = (uint32_t)variant;
-            }
-        }
-        if (i != p->n_groups) {
-            return MSC_FAIL(MSC_E_FORMAT,
-                            "%s: expected the variant of each of the %zu groups, below %zu", where,
-                            p->n_groups, p->n_variants);
-        }
-        p->n_losses++;
+        snprintf(where, sizeof where, "%.250s: losses[%zu]", path, i++);
+        MSC_TRY(read_loss(p, item, where));
     }
     return MSC_OK;
 }

@@ -1,5 +1,8 @@
 #include "env/placement/place_table.h"
 
+#include "base/shown.h"
+#include "base/str.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,10 +43,15 @@ enum msc_status msc_place_table_create(struct msc_place_table **out, size_t n_gr
 enum msc_status msc_place_table_label(struct msc_place_table *p, size_t backend) {
     struct msc_place_backend *b = &p->backends[backend];
     const char *model = p->variants[b->variant].model;
-    const char *slash = b->variant > 0 ? strrchr(model, '/') : NULL;
-    b->label = b->variant > 0
-                   ? msc_arena_printf(&p->arena, "%s %s", b->name, slash ? slash + 1 : model)
-                   : b->name;
+    const char *slash = strrchr(model, '/');
+    struct msc_str text = {0};
+    if (b->variant == 0) {
+        b->label = b->name;
+        return MSC_OK;
+    }
+    msc_str_printf(&text, "%s ", b->name);
+    msc_shown_append(&text, slash ? slash + 1 : model);
+    b->label = msc_str_keep(&text, &p->arena);
     return MSC_ALLOCATED(b->label);
 }
 
@@ -181,8 +189,8 @@ enum msc_status msc_place_table_best(double *us, const struct msc_place_table *p
 
 // ---- A bound on the loss ----------------------------------------------------------------------
 
-static enum msc_status keep_loss(struct msc_place_table *p, const uint32_t variants[],
-                                 double loss) {
+enum msc_status msc_place_table_add_loss(struct msc_place_table *p, const uint32_t variants[],
+                                         double loss) {
     size_t n_bytes = p->n_groups * sizeof variants[0];
     if (p->n_losses % LOSSES_AT_ONCE == 0) {
         struct msc_place_loss *more =
@@ -219,7 +227,7 @@ enum msc_status msc_place_table_loss(double *loss, struct msc_place_table *p,
         return MSC_OK;
     }
     MSC_TRY(bound->measure(loss, bound->payload, variants));
-    return isnan(*loss) ? MSC_OK : keep_loss(p, variants, *loss);
+    return isnan(*loss) ? MSC_OK : msc_place_table_add_loss(p, variants, *loss);
 }
 
 // A combination of variants: digit i of `number`, to the base of their number, is that of group i.
@@ -268,22 +276,27 @@ static enum msc_status visit_combinations(double *us, struct msc_place_table *p,
                     bound->most);
 }
 
+enum msc_status msc_place_count_combinations(size_t *n, size_t n_variants, size_t n_groups) {
+    *n = 1;
+    for (size_t i = 0; i < n_groups && *n <= MSC_PLACE_MOST_COMBINATIONS; i++) {
+        *n *= n_variants;
+    }
+    return *n <= MSC_PLACE_MOST_COMBINATIONS
+               ? MSC_OK
+               : MSC_FAIL(MSC_E_INVALID,
+                          "placement: %zu networks can be combined in more than %d ways in %zu "
+                          "groups; measure with fewer groups or variants",
+                          n_variants, MSC_PLACE_MOST_COMBINATIONS, n_groups);
+}
+
 enum msc_status msc_place_table_best_within(double *us, struct msc_place_table *p,
                                             const struct msc_place_bound *bound,
                                             uint32_t choices[]) {
-    size_t n = 1;
+    size_t n;
     if (isinf(bound->most) || p->n_variants == 1) {
         return msc_place_table_best(us, p, choices);
     }
-    for (size_t i = 0; i < p->n_groups && n <= MSC_PLACE_MOST_COMBINATIONS; i++) {
-        n *= p->n_variants;
-    }
-    if (n > MSC_PLACE_MOST_COMBINATIONS) {
-        return MSC_FAIL(MSC_E_INVALID,
-                        "placement: %zu variants of %zu groups can be combined in more than %d "
-                        "ways; measure with fewer groups or variants",
-                        p->n_variants, p->n_groups, MSC_PLACE_MOST_COMBINATIONS);
-    }
+    MSC_TRY(msc_place_count_combinations(&n, p->n_variants, p->n_groups));
     struct combination *c = msc_alloc_zero(n, sizeof *c);
     MSC_TRY(MSC_ALLOCATED(c));
     enum msc_status status = visit_combinations(us, p, bound, choices, c, n);

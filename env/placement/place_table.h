@@ -117,6 +117,11 @@ struct msc_place_bound {
 enum msc_status msc_place_table_loss(double *loss, struct msc_place_table *p,
                                      const struct msc_place_bound *bound,
                                      const uint32_t variants[]);
+// Adds the loss of a combination, which the table lacks; the variants are copied.
+enum msc_status msc_place_table_add_loss(struct msc_place_table *p, const uint32_t variants[],
+                                         double loss);
+// The number of combinations. MSC_E_INVALID: there are more than MSC_PLACE_MOST_COMBINATIONS.
+enum msc_status msc_place_count_combinations(size_t *n, size_t n_variants, size_t n_groups);
 // The point of least predicted latency among those whose loss is known and within the bound; exact
 // if every loss is known: combinations of variants are visited in the order of their least latency,
 // until one has such a loss. MSC_E_NOT_FOUND as above. MSC_E_INVALID: there are too many
