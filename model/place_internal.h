@@ -27,6 +27,7 @@ struct msc_place_measure {
     // The whole network on the backend that computes it fastest: other latencies are measured
     // relative to it. No model: no backend computes the whole network.
     struct msc_runtime_piece reference;
+    size_t fastest; // this backend
     double reference_us;
 };
 

@@ -144,14 +144,14 @@ static enum msc_status request_run(struct request *r) {
 
 static void log_missing(const struct msc_place_measure *m, const struct msc_runtime_part *part,
                         const struct msc_runtime_piece *piece) {
-    if (part->error > MSC_PLACE_MOST_ERROR) {
-        msc_log(m->o->log, MSC_LOG_WARNING,
-                "placement: %s: %s computes something else: its error is %.2g of the values, so it "
-                "takes no part there",
-                piece->model, piece->backend, part->error);
-    } else {
+    if (part->error <= MSC_PLACE_MOST_ERROR) {
         msc_log(m->o->log, MSC_LOG_DEBUG, "placement: %s", part->missing);
+        return;
     }
+    msc_log(m->o->log, MSC_LOG_WARNING,
+            "placement: %s%s%s: its error is %.2g of the values, so it takes no part there",
+            part->missing ? "" : piece->backend, part->missing ? "" : " computes ",
+            part->missing ? part->missing : piece->model, part->error);
 }
 
 // The mean time of the copies of the reference in a round; 0: there is none.
@@ -250,19 +250,19 @@ enum msc_status msc_place__see(struct msc_place_measure *m, const struct msc_pla
 enum msc_status msc_place__see_whole(struct msc_place_measure *m) {
     const struct msc_place_tiling whole = {.n = 1, .firsts = {0, m->n_groups}};
     struct msc_place_seen *s = m->seen;
-    size_t last = m->n_groups - 1, fastest = 0;
+    size_t last = m->n_groups - 1;
     MSC_TRY(msc_place__see(m, &whole));
     for (size_t b = 0; b < m->n_backends; b++) {
         size_t at = seen_index(s, 0, last, b, b);
         if (s->counts[at] > 0 && (!m->reference.model || s->us[at] < m->reference_us)) {
             m->reference_us = s->us[at];
             m->reference.model = "";
-            fastest = b;
+            m->fastest = b;
         }
     }
     if (m->reference.model) {
-        MSC_TRY(write_run(&m->reference, m, variant_of(m, fastest), 0, last, "whole"));
-        m->reference.backend = m->backends[fastest];
+        MSC_TRY(write_run(&m->reference, m, variant_of(m, m->fastest), 0, last, "whole"));
+        m->reference.backend = m->backends[m->fastest];
     }
     return MSC_OK;
 }
