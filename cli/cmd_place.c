@@ -13,9 +13,9 @@
 
 struct place_values {
     struct msc_cli_common common;
-    const char *model, *output, *input, *table, *record;
-    struct msc_cli_list backends;
-    int64_t batch, rounds, processes, groups;
+    const char *model, *output, *input, *table, *record, *loss_max;
+    struct msc_cli_list backends, variants;
+    int64_t batch, rounds, processes, groups, losses;
 };
 
 #define PLACE(member) offsetof(struct place_values, member)
@@ -50,6 +50,26 @@ static const struct msc_cli_option options[] = {
      .values = MSC_CLI_FILES,
      .help = "a .npz with samples for the inputs (default: random numbers)",
      .offset = PLACE(input)},
+    {.name = "variant",
+     .argument = "FILE",
+     .type = MSC_CLI_LIST,
+     .help = "ONNX of the same network, such as an 8-bit model of `mscgym quantize`, from which "
+             "pieces may come, too; may be repeated",
+     .details = "Its tensors between pieces have the names that they have in MODEL.",
+     .offset = PLACE(variants)},
+    {.name = "loss-max",
+     .argument = "X",
+     .type = MSC_CLI_TEXT,
+     .help = "find the fastest plan whose outputs differ from MODEL's by a distill_loss of at most "
+             "X, on the samples of --input",
+     .needs = "input",
+     .offset = PLACE(loss_max)},
+    {.name = "losses",
+     .argument = "N",
+     .type = MSC_CLI_COUNT,
+     .help = "measure the losses of at most N combinations of variants (default: 500)",
+     .needs = "loss-max",
+     .offset = PLACE(losses)},
     {.name = "batch",
      .argument = "N",
      .type = MSC_CLI_COUNT,
@@ -116,7 +136,14 @@ static enum msc_status fill_place(struct msc_place_options *o, const struct plac
     MSC_TRY(take_count(&o->n_rounds, v->rounds, "rounds", 100000));
     MSC_TRY(take_count(&o->n_processes, v->processes, "processes", MSC_PLACE_MOST_PROCESSES));
     MSC_TRY(take_count(&o->most_groups, v->groups, "groups", MSC_PLACE_MOST_GROUPS));
+    MSC_TRY(take_count(&o->most_losses, v->losses, "losses", INT_MAX));
     MSC_TRY(take_count(&n_threads, v->common.threads, "threads", INT_MAX));
+    if (v->loss_max && !(msc_parse_double(&o->most_loss, v->loss_max) && o->most_loss >= 0.0)) {
+        return MSC_FAIL(MSC_E_INVALID,
+                        "place: --loss-max is \"%s\", expected a number of at least 0, such as "
+                        "0.001",
+                        v->loss_max);
+    }
     MSC_TRY(msc_cli_bindings(&o->bindings, &o->n_bindings, &v->common.bind, call->arena));
     o->n_threads = (int)n_threads;
     o->model = v->model;
@@ -128,14 +155,44 @@ static enum msc_status fill_place(struct msc_place_options *o, const struct plac
     return MSC_OK;
 }
 
-// The network as pieces are cut from it: after the passes, without fused joints.
-static enum msc_status load_network(struct msc_graph **out, const struct msc_place_options *o) {
+// A network as pieces are cut from it: after the passes, without fused joints.
+static enum msc_status load_network(struct msc_graph **out, const char *path,
+                                    const struct msc_place_options *o) {
     struct msc_graph *g = NULL;
     bool is_bound = false;
-    MSC_TRY(msc_graph_load_bound(&g, &is_bound, o->model, o->bindings, o->n_bindings, NULL));
+    MSC_TRY(msc_graph_load_bound(&g, &is_bound, path, o->bindings, o->n_bindings, NULL));
     enum msc_status status = msc_graph_split(out, g);
     msc_graph_destroy(g);
     return status;
+}
+
+static enum msc_status load_variants(struct msc_cli_placed *r, const char *const paths[], size_t n,
+                                     struct msc_place_options *o) {
+    if (n >= MSC_PLACE_MOST_VARIANTS) {
+        return MSC_FAIL(MSC_E_INVALID, "place: %zu variants, expected at most %d", n,
+                        MSC_PLACE_MOST_VARIANTS - 1);
+    }
+    for (size_t i = 0; i < n; i++) {
+        MSC_TRY(load_network(&r->graphs[i], paths[i], o));
+        r->variants[i] = (struct msc_place_given){.path = paths[i], .g = r->graphs[i]};
+    }
+    o->variants = r->variants;
+    o->n_variants = n;
+    return MSC_OK;
+}
+
+// The variants that the table names, relative to its own path.
+static enum msc_status load_table_variants(struct msc_cli_placed *r, const char *table,
+                                           struct msc_place_options *o, struct msc_arena *arena) {
+    const char *paths[MSC_PLACE_MOST_VARIANTS], *folder = msc_path_folder(arena, table);
+    const struct msc_place_table *p = r->table;
+    MSC_TRY(MSC_ALLOCATED(folder));
+    for (size_t i = 1; i < p->n_variants; i++) {
+        paths[i - 1] = msc_path_join(arena, folder, p->variants[i].model);
+        MSC_TRY(MSC_ALLOCATED(paths[i - 1]));
+        MSC_TRY(msc_place_table_check(p, i, paths[i - 1], table));
+    }
+    return load_variants(r, paths, p->n_variants - 1, o);
 }
 
 // A table may replace only another table.
@@ -162,12 +219,13 @@ static enum msc_status take_condition(int64_t given, int64_t of_table, const cha
 
 static enum msc_status load_table(struct msc_place_table **out, const struct place_values *v,
                                   struct msc_place_options *o) {
-    if (v->backends.n > 0 || v->groups >= 0) {
-        return MSC_FAIL(MSC_E_INVALID, "place: --table names the backends and groups already; "
-                                       "leave out --backend and --groups");
+    if (v->backends.n > 0 || v->groups >= 0 || v->variants.n > 0) {
+        return MSC_FAIL(MSC_E_INVALID,
+                        "place: --table names the backends, variants and groups already; leave out "
+                        "--backend, --variant and --groups");
     }
     MSC_TRY(msc_place_table_load(out, v->table));
-    MSC_TRY(msc_place_table_check(*out, o->model, v->table));
+    MSC_TRY(msc_place_table_check(*out, 0, o->model, v->table));
     MSC_TRY(take_condition(v->common.threads, (*out)->n_threads, "threads", v->table));
     MSC_TRY(take_condition(v->batch, (*out)->batch, "batch", v->table));
     o->n_threads = (int)(*out)->n_threads;
@@ -175,34 +233,64 @@ static enum msc_status load_table(struct msc_place_table **out, const struct pla
     return MSC_OK;
 }
 
+// *path: where the table is stored; NULL: nowhere, as it was given.
 static enum msc_status take_table(struct msc_cli_placed *r, const struct place_values *v,
                                   const struct msc_graph *g, struct msc_place_options *o,
-                                  struct msc_arena *arena) {
+                                  const char **path, struct msc_arena *arena) {
     MSC_TRY(msc_split_check_folder(o->model, o->folder, MSC_PLACE_MOST_GROUPS));
     if (v->table) {
-        return load_table(&r->table, v, o);
+        MSC_TRY(load_table(&r->table, v, o));
+        return load_table_variants(r, v->table, o, arena);
     }
-    const char *path = msc_path_join(arena, o->folder, TABLE_FILE);
-    MSC_TRY(MSC_ALLOCATED(path));
-    MSC_TRY(check_replaced(path));
+    *path = msc_path_join(arena, o->folder, TABLE_FILE);
+    MSC_TRY(MSC_ALLOCATED(*path));
+    MSC_TRY(check_replaced(*path));
+    MSC_TRY(load_variants(r, v->variants.items, v->variants.n, o));
     MSC_TRY(msc_place_measure(&r->table, g, o));
-    return msc_place_table_save(r->table, path);
+    return msc_place_table_save(r->table, *path);
+}
+
+// The loss of the pieces in their backends, in which `mscgym run` needs mscgym-runtime; without it,
+// the loss stays unknown.
+static void measure_delivered(struct msc_cli_placed *r, const struct msc_place_options *o) {
+    r->delivered_loss = NAN;
+    if (r->table->n_variants > 1 && o->inputs &&
+        msc_place_delivered_loss(&r->delivered_loss, r->graph, r->table, r->pieces, o) != MSC_OK) {
+        msc_log(o->log, MSC_LOG_WARNING, "placement: the loss in the backends is unknown: %s",
+                msc_status_message());
+    }
+}
+
+static enum msc_status find_plan(struct msc_cli_placed *r, const struct place_values *v,
+                                 const struct msc_place_options *o, const char *path) {
+    MSC_TRY(msc_place_find(&r->predicted_us, r->graph, r->table, r->choices, o));
+    r->is_cut_short =
+        isfinite(o->most_loss) && (int64_t)r->table->n_losses >= o->most_losses && !v->record;
+    if (v->record) {
+        MSC_TRY(msc_cli_read_placed(r->choices, r->table, v->record));
+        r->predicted_us = msc_place_table_predict(r->table, r->choices);
+    }
+    MSC_TRY(msc_place_losses(r->losses, &r->loss, r->graph, r->table, r->choices, o));
+    r->most_loss = o->most_loss;
+    if (isfinite(o->most_loss) && !(r->loss <= o->most_loss)) {
+        return MSC_FAIL(MSC_E_INVALID, "%s: the loss of its best trial is %g, above --loss-max %g",
+                        v->record, r->loss, o->most_loss);
+    }
+    return path ? msc_place_table_save(r->table, path) : MSC_OK; // with the losses
 }
 
 static enum msc_status place(struct msc_cli_placed *r, const struct place_values *v,
                              const struct msc_cli_call *call) {
     struct msc_place_options o = MSC_PLACE_OPTIONS_INIT;
     MSC_TRY(fill_place(&o, v, call));
-    MSC_TRY(load_network(&r->graph, &o));
+    const char *path = NULL;
+    MSC_TRY(load_network(&r->graph, o.model, &o));
     MSC_TRY(msc_file_make_folders(v->output));
-    MSC_TRY(take_table(r, v, r->graph, &o, call->arena));
-    MSC_TRY(msc_place_table_best(&r->predicted_us, r->table, r->choices));
-    if (v->record) {
-        MSC_TRY(msc_cli_read_placed(r->choices, r->table, v->record));
-        r->predicted_us = msc_place_table_predict(r->table, r->choices);
-    }
-    MSC_TRY(msc_place_check(&r->check, r->graph, r->table, r->choices, &o));
+    MSC_TRY(take_table(r, v, r->graph, &o, &path, call->arena));
+    MSC_TRY(find_plan(r, v, &o, path));
+    MSC_TRY(msc_place_check(&r->check, r->graph, r->table, r->choices, r->losses, &o));
     MSC_TRY(msc_place_deliver(&r->pieces, r->graph, r->table, r->check.best, &o));
+    measure_delivered(r, &o);
     return v->common.json ? msc_cli_print_placed_json(r) : msc_cli_print_placed(r);
 }
 
@@ -213,6 +301,9 @@ static int cmd_place(const struct msc_cli_call *call, void *payload) {
     msc_place_check_finish(&r.check);
     msc_place_table_close(r.table);
     msc_graph_destroy(r.graph);
+    for (size_t i = 0; i < MSC_PLACE_MOST_VARIANTS; i++) {
+        msc_graph_destroy(r.graphs[i]);
+    }
     return status == MSC_OK ? MSC_CLI_OK : msc_cli_fail(call, status);
 }
 
@@ -224,10 +315,13 @@ const struct msc_cli_command msc_cmd_place = {
         "Measures every run of neighbouring groups of the model on every backend, in its place "
         "within the whole model, and finds the best mix by an exact dynamic program. Then measures "
         "it in fresh processes, beside the whole model on each backend. If the mix does not win by "
-        "more than the spread of two equal copies, the fastest backend alone is the result. "
+        "more than the spread of two equal copies, the fastest backend alone is the result. With "
+        "variants of the model, it also finds which piece comes from which of them. "
         "docs/placement.md says more.",
     .examples = "  mscgym place net.onnx -o placed --threads 1\n"
                 "  mscgym place net.onnx -o placed --backend onnxruntime --backend cpu\n"
+                "  mscgym place net.onnx -o placed --variant small.onnx --input samples.npz "
+                "--loss-max 0.001\n"
                 "  mscgym run placed/manifest.json --inputs samples.npz -o out.npz\n",
     .options = options,
     .values_size = sizeof(struct place_values),

@@ -1,6 +1,7 @@
 #include "cli/placing.h"
 
 #include "base/json.h"
+#include "base/shown.h"
 #include "base/str.h"
 #include "base/table.h"
 #include "cli/table.h"
@@ -50,18 +51,29 @@ enum msc_status msc_cli_read_placed(uint32_t choices[], const struct msc_place_t
 // ---- For people -------------------------------------------------------------------------------
 
 static void write_measured(struct msc_str *out, const struct msc_place_table *p) {
+    size_t n = p->n_backends / p->n_variants;
     msc_str_printf(out, "%zu group%s on %zu backend%s: ", p->n_groups, p->n_groups == 1 ? "" : "s",
-                   p->n_backends, p->n_backends == 1 ? "" : "s");
-    for (size_t i = 0; i < p->n_backends; i++) {
+                   n, n == 1 ? "" : "s");
+    for (size_t i = 0; i < n; i++) {
         msc_str_printf(out, "%s%s %s", i > 0 ? ", " : "", p->backends[i].name,
                        p->backends[i].version);
     }
     msc_str_printf(out, "\n%s, %lld thread%s, %lld rounds\n", p->processor, (long long)p->n_threads,
                    p->n_threads == 1 ? "" : "s", (long long)p->n_rounds);
+    for (size_t i = 1; i < p->n_variants; i++) {
+        msc_str_printf(out, "%s", i == 1 ? "each group also from " : ", ");
+        msc_shown_append(out, p->variants[i].model);
+        msc_str_append(out, i + 1 == p->n_variants ? "\n" : "");
+    }
 }
 
 static void write_point(struct msc_str *out, const struct msc_place_table *p,
                         const uint32_t choices[]) {
+    int width = 12;
+    for (size_t i = 0; i < p->n_groups; i++) {
+        int length = (int)strlen(p->backends[choices[i]].label);
+        width = length > width ? length : width;
+    }
     for (size_t first = 0, last; first < p->n_groups; first = last + 1) {
         int64_t n_joints = p->groups[first].n_joints;
         for (last = first; last + 1 < p->n_groups && choices[last + 1] == choices[first]; last++) {
@@ -69,15 +81,16 @@ static void write_point(struct msc_str *out, const struct msc_place_table *p,
         }
         double cut =
             first > 0 ? *msc_place_table_cut(p, first, choices[first - 1], choices[first]) : 0.0;
-        msc_str_printf(out, "  %-12s %lld joint%s from %s, %.1f us\n",
-                       p->backends[choices[first]].name, (long long)n_joints,
+        msc_str_printf(out, "  %-*s %lld joint%s from %s, %.1f us\n", width,
+                       p->backends[choices[first]].label, (long long)n_joints,
                        n_joints == 1 ? "" : "s", p->groups[first].name,
                        cut + *msc_place_table_us(p, first, last, choices[first]));
     }
 }
 
+// Cells of a line of the table; `loss` NULL: the table has no such column.
 static void add_row(struct msc_table *table, const char *name, const struct msc_place_whole *w,
-                    bool has_spread) {
+                    bool has_spread, const double *loss) {
     char cell[64];
     msc_table_add(table, name);
     snprintf(cell, sizeof cell, w->us < 1000.0 ? "%.1f" : "%.0f", w->us);
@@ -86,26 +99,35 @@ static void add_row(struct msc_table *table, const char *name, const struct msc_
     msc_table_add(table, has_spread && !w->missing ? cell : "");
     snprintf(cell, sizeof cell, "%.1e", w->error);
     msc_table_add(table, w->missing ? "" : cell);
+    if (loss) {
+        snprintf(cell, sizeof cell, "%.4g", *loss);
+        msc_table_add(table, isnan(*loss) ? "unknown" : cell);
+    }
+}
+
+// The loss of a whole network on a backend; NULL: the network has no variants.
+static const double *loss_of(const struct msc_cli_placed *r, size_t backend) {
+    return r->table->n_variants > 1 ? &r->losses[r->table->backends[backend].variant] : NULL;
 }
 
 static void write_check(struct msc_str *out, const struct msc_cli_placed *r) {
-    static const char *const head[] = {"whole network", "us", "A/A", "error"};
-    struct msc_table table = {.n_columns = sizeof head / sizeof head[0]};
+    static const char *const head[] = {"whole network", "us", "A/A", "error", "loss"};
+    struct msc_table table = {.n_columns = r->table->n_variants > 1 ? 5 : 4};
     const struct msc_place_check *c = &r->check;
     char name[96];
     for (size_t i = 0; i < table.n_columns; i++) {
         msc_table_add(&table, head[i]);
     }
     for (size_t i = 0; i < c->n_wholes; i++) {
-        add_row(&table, c->wholes[i].backend, &c->wholes[i], true);
+        add_row(&table, c->wholes[i].backend, &c->wholes[i], true, loss_of(r, i));
     }
     for (size_t i = 0; i < c->n_wholes; i++) {
         snprintf(name, sizeof name, "%.80s, as one piece", c->forms[i].backend);
-        add_row(&table, name, &c->forms[i], false);
+        add_row(&table, name, &c->forms[i], false, loss_of(r, i));
     }
     size_t n_pieces = msc_place_table_n_pieces(r->table, r->choices);
     snprintf(name, sizeof name, "the plan, %zu piece%s", n_pieces, n_pieces == 1 ? "" : "s");
-    add_row(&table, name, &c->mix, true);
+    add_row(&table, name, &c->mix, true, r->table->n_variants > 1 ? &r->loss : NULL);
     msc_table_write(out, &table, msc_cli_terminal_columns());
     msc_table_finish(&table);
 }
@@ -146,8 +168,9 @@ static void write_verdict(struct msc_str *out, const struct msc_cli_placed *r) {
     if (c->wins) {
         msc_str_printf(out,
                        "the %s wins: it takes at most %.3f of the time of %s, the fastest backend "
-                       "alone, and two equal copies differ by up to %.1f %%\n",
-                       n_pieces > 1 ? "mix" : "plan", c->ratio, fastest, 100.0 * c->spread);
+                       "alone%s, and two equal copies differ by up to %.1f %%\n",
+                       n_pieces > 1 ? "mix" : "plan", c->ratio, fastest,
+                       isinf(r->most_loss) ? "" : " within the bound", 100.0 * c->spread);
     } else if (n_pieces > 1) {
         msc_str_printf(
             out,
@@ -159,6 +182,26 @@ static void write_verdict(struct msc_str *out, const struct msc_cli_placed *r) {
     }
 }
 
+// The loss of what is delivered, by mscgym's kernels and in its backends.
+static void write_loss(struct msc_str *out, const struct msc_cli_placed *r) {
+    if (r->is_cut_short) {
+        msc_str_printf(out,
+                       "%zu losses are known, and --losses allows no more: a faster plan may be "
+                       "within the bound\n",
+                       r->table->n_losses);
+    }
+    if (r->table->n_variants == 1 || isnan(r->delivered_loss)) {
+        return;
+    }
+    msc_str_printf(out, "loss of the result in its backends: %.4g", r->delivered_loss);
+    if (isfinite(r->most_loss)) {
+        bool is_within = r->delivered_loss <= r->most_loss;
+        msc_str_printf(out, ", %s the bound of %g%s", is_within ? "within" : "above", r->most_loss,
+                       is_within ? "" : ": a backend rounds more than mscgym's own kernels");
+    }
+    msc_str_char(out, '\n');
+}
+
 enum msc_status msc_cli_print_placed(const struct msc_cli_placed *r) {
     struct msc_str text = {0};
     write_measured(&text, r->table);
@@ -166,6 +209,7 @@ enum msc_status msc_cli_print_placed(const struct msc_cli_placed *r) {
     write_point(&text, r->table, r->choices);
     write_check(&text, r);
     write_verdict(&text, r);
+    write_loss(&text, r);
     msc_str_printf(&text, "%zu piece%s in %s\n", r->pieces->n_pieces,
                    r->pieces->n_pieces == 1 ? "" : "s", r->pieces->path);
     enum msc_status status = msc_cli_print_str(&text);
@@ -193,9 +237,21 @@ static enum msc_status add_choices(cJSON *json, const char *key, const struct ms
     cJSON *list = cJSON_CreateArray();
     MSC_TRY(msc_json_add(json, key, list));
     for (size_t i = 0; i < p->n_groups; i++) {
-        MSC_TRY(msc_json_push(list, cJSON_CreateString(p->backends[choices[i]].name)));
+        MSC_TRY(msc_json_push(list, cJSON_CreateString(p->backends[choices[i]].label)));
     }
     return MSC_OK;
+}
+
+// Unknown losses become null.
+static enum msc_status add_losses(cJSON *json, const struct msc_cli_placed *r) {
+    cJSON *list = cJSON_CreateArray();
+    MSC_TRY(msc_json_add(json, "variant_losses", list));
+    for (size_t i = 0; i < r->table->n_variants; i++) {
+        MSC_TRY(msc_json_push(list, cJSON_CreateNumber(r->losses[i])));
+    }
+    MSC_TRY(msc_json_add_bool(json, "cut_short", r->is_cut_short));
+    MSC_TRY(msc_json_add_number(json, "loss", r->loss));
+    return msc_json_add_number(json, "delivered_loss", r->delivered_loss);
 }
 
 static enum msc_status fill_json(cJSON *json, const struct msc_cli_placed *r) {
@@ -215,6 +271,7 @@ static enum msc_status fill_json(cJSON *json, const struct msc_cli_placed *r) {
     MSC_TRY(msc_json_add_number(json, "ratio", c->ratio));
     MSC_TRY(msc_json_add_number(json, "spread", c->spread));
     MSC_TRY(msc_json_add_bool(json, "wins", c->wins));
+    MSC_TRY(r->table->n_variants > 1 ? add_losses(json, r) : MSC_OK);
     return msc_json_add_text(json, "manifest", r->pieces->path);
 }
 

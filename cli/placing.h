@@ -7,9 +7,16 @@
 
 struct msc_cli_placed {
     struct msc_graph *graph;
+    struct msc_graph *graphs[MSC_PLACE_MOST_VARIANTS]; // of the variants other than the network
+    struct msc_place_given variants[MSC_PLACE_MOST_VARIANTS];
     struct msc_place_table *table;
     uint32_t choices[MSC_PLACE_MOST_GROUPS]; // the point that was measured whole
     double predicted_us;
+    double most_loss;                       // INFINITY: no bound
+    double losses[MSC_PLACE_MOST_VARIANTS]; // of whole variants; NaN: unknown
+    double loss;                            // of the point
+    double delivered_loss;                  // of the pieces in their backends
+    bool is_cut_short;                      // no more losses could be measured
     struct msc_place_check check;
     struct msc_pieces *pieces; // as delivered
 };

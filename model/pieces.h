@@ -19,7 +19,7 @@ enum msc_split_by {
     MSC_SPLIT_BY_TARGET, // joints that a target takes, and others
     MSC_SPLIT_BY_OPS,    // joints of the given operators, and others
     MSC_SPLIT_BY_CUT,    // at the given tensors
-    MSC_SPLIT_BY_PLAN,   // as `plan` says
+    MSC_SPLIT_BY_PLAN,   // as `parts` has them
 };
 #define MSC_SPLIT_BY_NAMES "target|ops|cut"
 
@@ -35,10 +35,9 @@ struct msc_split_options {
     // external joints, "domain::op" or "op". None: all external joints. BY_CUT: names of tensors.
     const char *const *names;
     size_t n_names;
-    // BY_PLAN: the piece of each joint [n_joints], in an order in which pieces can run, and the
-    // backend of each piece [n_plan]: a runtime, or a device of mscgym such as "cpu". The graph has
-    // no fused joints (msc_graph_split).
-    const int32_t *plan;
+    // BY_PLAN: the graph of each piece [n_plan], in an order in which pieces can run, and its
+    // backend: a runtime, or a device of mscgym such as "cpu".
+    const struct msc_graph *const *parts;
     const char *const *backends;
     size_t n_plan;
     // Plug-ins that pieces with external joints need, for the manifest.

@@ -3,7 +3,7 @@
 //
 //     MSC_TRY(msc_graph_split(&g, loaded));
 //     MSC_TRY_OUT(msc_place_measure(&table, g, &o));
-//     MSC_TRY_OUT(msc_place_table_best(&us, table, choices));
+//     MSC_TRY_OUT(msc_place_find(&us, g, table, choices, &o));
 //     MSC_TRY_OUT(msc_place_check(&check, g, table, choices, &o));    // in fresh processes
 //     MSC_TRY_OUT(msc_place_deliver(&pieces, g, table, check.wins ? choices : check.best, &o));
 #ifndef MSC_MODEL_PLACE_H
@@ -13,10 +13,22 @@
 #include "model/pieces.h"
 #include "tools/latency.h"
 
+#include <math.h>
+
 enum { MSC_PLACE_MOST_PROCESSES = 64 };
 
+// A model with the network's tensors at the cuts, such as one of 8 bits.
+struct msc_place_given {
+    const char *path;
+    const struct msc_graph *g; // without fused joints
+};
+
 struct msc_place_options {
-    const char *model;           // path of the network's file
+    const char *model;                      // path of the network's file
+    const struct msc_place_given *variants; // [n_variants] other than the network itself
+    size_t n_variants;
+    double most_loss;            // of the network and of what is delivered; INFINITY: no bound
+    int64_t most_losses;         // in the table; more are not measured
     const char *folder;          // gets the pieces and the manifest; exists
     const char *const *backends; // runtimes and devices of mscgym; none: every one found
     size_t n_backends;
@@ -35,16 +47,34 @@ struct msc_place_options {
 };
 
 #define MSC_PLACE_OPTIONS_INIT                                                                     \
-    { .batch = 1, .n_threads = 1, .n_rounds = 20, .n_processes = 3, .most_groups = 10 }
+    {                                                                                              \
+        .batch = 1, .n_threads = 1, .n_rounds = 20, .n_processes = 3, .most_groups = 10,           \
+        .most_loss = INFINITY, .most_losses = 500                                                  \
+    }
 
 // Measures a table in one process. `g` has no fused joints. MSC_E_DEVICE: a backend is missing.
 // MSC_E_STATE: no backend can run a part. *out is owned by the caller.
 enum msc_status msc_place_measure(struct msc_place_table **out, const struct msc_graph *g,
                                   const struct msc_place_options *o);
 
+// The point of least predicted latency within options' bound on the loss, which is measured with
+// mscgym's own kernels on the samples of `inputs`, for combinations that the table lacks, until
+// it has most_losses. MSC_E_NOT_FOUND and MSC_E_INVALID as msc_place_table_best_within.
+enum msc_status msc_place_find(double *us, const struct msc_graph *g, struct msc_place_table *p,
+                               uint32_t choices[], const struct msc_place_options *o);
+// Losses of the network's variants as a whole [n_variants of the table], and of a point. NaN if
+// there are no samples.
+enum msc_status msc_place_losses(double of_variants[], double *of_point, const struct msc_graph *g,
+                                 struct msc_place_table *p, const uint32_t choices[],
+                                 const struct msc_place_options *o);
+// The loss of delivered pieces in their backends.
+enum msc_status msc_place_delivered_loss(double *loss, const struct msc_graph *g,
+                                         struct msc_place_table *p, const struct msc_pieces *pieces,
+                                         const struct msc_place_options *o);
+
 // One way to run the whole network, in fresh processes.
 struct msc_place_whole {
-    const char *backend; // NULL: the pieces
+    const char *backend; // label in the table; NULL: the pieces
     const char *missing; // why it cannot run; NULL: measured
     double us;           // least over the processes of the median over the rounds
     // Greatest |ratio - 1| of a second copy to the first in a process; the ratio is the median over
@@ -57,7 +87,9 @@ struct msc_place_check {
     size_t n_wholes;
     struct msc_place_whole *wholes; // [n_backends] the network's own file
     struct msc_place_whole *forms;  // [n_backends] the piece that would be delivered alone
-    size_t fastest;             // index of the whole with the least latency; n_wholes: none can run
+    // Index of the whole with the least latency, whose loss is within the bound; n_wholes: there is
+    // none.
+    size_t fastest;
     struct msc_place_whole mix; // the pieces of the point
     double ratio; // of the mix to the fastest whole, in the worst process; medians over the rounds
     // Of the mix to that backend's piece of the whole network, which the table has: the median over
@@ -69,11 +101,12 @@ struct msc_place_check {
     const uint32_t *best; // [n_groups] the point to deliver: the mix if it wins, else one backend
 };
 // Measures a point beside the whole network on each backend, all in turn, in each process.
-// If no backend runs the whole network, the pieces win, and `ratio` is NaN. MSC_E_STATE: a piece
-// of the point to deliver fails. `out` must be zeroed.
+// `losses` [n_variants of the table]: of whole variants. If no backend runs the whole network, the
+// pieces win, and `ratio` is NaN. MSC_E_STATE: a piece of the point to deliver fails. `out` must be
+// zeroed.
 enum msc_status msc_place_check(struct msc_place_check *out, const struct msc_graph *g,
                                 const struct msc_place_table *p, const uint32_t choices[],
-                                const struct msc_place_options *o);
+                                const double losses[], const struct msc_place_options *o);
 void msc_place_check_finish(struct msc_place_check *check);
 
 // Writes the pieces of a point and their manifest. *out is owned by the caller. MSC_E_INVALID: the

@@ -11,6 +11,7 @@ struct check {
     struct msc_place_check *out;
     const struct msc_graph *g;
     const struct msc_place_table *p;
+    const double *losses; // [n_variants] of whole variants
     const struct msc_place_options *o;
     struct msc_scratch scratch;
     size_t n_chains;
@@ -77,7 +78,9 @@ static enum msc_status add_backend(struct check *c, size_t backend) {
     }
     MSC_TRY(write_point(&alone, &n, c, choices, 1 + backend));
     pieces[0] = pieces[1] = pieces[2] = alone[0];
-    pieces[0].model = pieces[1].model = c->o->model;
+    size_t variant = c->p->backends[backend].variant;
+    pieces[0].model = pieces[1].model =
+        variant > 0 ? c->o->variants[variant - 1].path : c->o->model;
     pieces[1].copy = 1;
     for (size_t i = 0; i < 2; i++) {
         c->chains[2 * backend + i] =
@@ -137,9 +140,18 @@ static enum msc_status check_init(struct check *c, const uint32_t choices[]) {
     return MSC_OK;
 }
 
+// The variant of a chain; of the pieces, the last.
+static size_t variant_of(const struct check *c, size_t chain) {
+    size_t mix = mix_chain(c);
+    return chain < mix        ? c->p->backends[chain / 2].variant
+           : chain >= mix + 2 ? c->p->backends[chain - mix - 2].variant
+                              : c->p->n_variants - 1;
+}
+
 // True if a chain of the last process was measured, and computes what the network computes.
 static bool is_measured(const struct check *c, size_t chain) {
-    return !c->chains[chain].missing && c->chains[chain].error <= MSC_PLACE_MOST_ERROR;
+    return !c->chains[chain].missing &&
+           c->chains[chain].error <= msc_place__most_error(variant_of(c, chain));
 }
 
 // The median over the rounds of one chain's latency to another's; NaN: one was not measured.
@@ -242,11 +254,13 @@ static enum msc_status judge(struct check *c, const uint32_t choices[]) {
     out->spread = out->mix.spread;
     out->fastest = k;
     for (size_t b = 0; b < k; b++) {
-        out->wholes[b] = sum_up(c, 2 * b, c->p->backends[b].name);
-        out->forms[b] = sum_up(c, mix_chain(c) + 2 + b, c->p->backends[b].name);
+        out->wholes[b] = sum_up(c, 2 * b, c->p->backends[b].label);
+        out->forms[b] = sum_up(c, mix_chain(c) + 2 + b, c->p->backends[b].label);
         out->spread = fmax(out->spread, out->wholes[b].spread);
         bool is_less = out->fastest == k || out->wholes[b].us < out->wholes[out->fastest].us;
-        out->fastest = !out->wholes[b].missing && is_less ? b : out->fastest;
+        bool is_allowed =
+            isinf(c->o->most_loss) || c->losses[c->p->backends[b].variant] <= c->o->most_loss;
+        out->fastest = !out->wholes[b].missing && is_allowed && is_less ? b : out->fastest;
     }
     if (out->mix.missing) {
         return MSC_FAIL(MSC_E_STATE, "placement: the pieces cannot run: %s", out->mix.missing);
@@ -277,8 +291,8 @@ static enum msc_status judge(struct check *c, const uint32_t choices[]) {
 
 enum msc_status msc_place_check(struct msc_place_check *out, const struct msc_graph *g,
                                 const struct msc_place_table *p, const uint32_t choices[],
-                                const struct msc_place_options *o) {
-    struct check c = {.out = out, .g = g, .p = p, .o = o};
+                                const double losses[], const struct msc_place_options *o) {
+    struct check c = {.out = out, .g = g, .p = p, .losses = losses, .o = o};
     enum msc_status status = check_init(&c, choices);
     for (size_t i = 0; i < (size_t)o->n_processes && status == MSC_OK; i++) {
         msc_log(o->log, MSC_LOG_INFO, "placement: process %zu of %lld", i,

@@ -16,14 +16,18 @@ struct msc_place_measure {
     struct msc_scratch scratch;
     struct msc_runtime *runtime;
     size_t n_backends;
-    const char **backends;
-    int32_t *groups; // [n_joints]
+    const char **backends; // [n_backends] names; with variants, each name once for each variant
+    size_t n_variants;
+    struct msc_place_network networks[MSC_PLACE_MOST_VARIANTS]; // the first is `g`
+    const char *paths[MSC_PLACE_MOST_VARIANTS];
+    int32_t *groups; // [n_joints] of `g`
     size_t n_groups;
-    struct msc_runtime_piece *singles; // [n_groups] each group alone
+    struct msc_runtime_piece *singles; // [n_variants, n_groups] each group alone
     struct msc_place_seen *seen;       // latencies so far
     // The whole network on the backend that computes it fastest: other latencies are measured
     // relative to it. No model: no backend computes the whole network.
     struct msc_runtime_piece reference;
+    size_t fastest; // this backend
     double reference_us;
 };
 
@@ -32,6 +36,9 @@ struct msc_place_tiling {
     size_t n;
     size_t firsts[MSC_PLACE_MOST_GROUPS + 1];
 };
+
+// Divides choices into pieces, one for each run of equal choices.
+void msc_place__tile(struct msc_place_tiling *t, const uint32_t choices[], size_t n_groups);
 
 // Begins anew for the groups as they are now: writes the model of each, to FOLDER/KIND_I_I.onnx.
 enum msc_status msc_place__begin(struct msc_place_measure *m, const char *kind);
@@ -51,6 +58,21 @@ enum msc_status msc_place__see_point(struct msc_place_table *p, struct msc_place
 // Outputs that differ more than this, relative to their root mean square, are another result.
 #define MSC_PLACE_MOST_ERROR 0.1
 
+// The largest error that counts as the result of a variant. Losses decide about variants that are
+// not the network itself, so only nonsense is refused.
+static inline double msc_place__most_error(size_t variant) {
+    return variant > 0 ? 1.0 : MSC_PLACE_MOST_ERROR;
+}
+
+// The network and its variants, cut as the table is; [n_variants of the table], in the arena.
+enum msc_status msc_place__networks(struct msc_place_network networks[], const struct msc_graph *g,
+                                    const struct msc_place_table *p,
+                                    const struct msc_place_options *o, struct msc_arena *arena);
+// Writes the pieces of a combination of variants to a folder, for mscgym's own kernels.
+enum msc_status msc_place__split_variants(struct msc_pieces **out, const struct msc_graph *g,
+                                          const struct msc_place_table *p,
+                                          const uint32_t variants[],
+                                          const struct msc_place_options *o, const char *folder);
 // Writes the pieces of a point to a folder (msc_place_deliver).
 enum msc_status msc_place__split(struct msc_pieces **out, const struct msc_graph *g,
                                  const struct msc_place_table *p, const uint32_t choices[],

@@ -53,7 +53,7 @@ enum msc_status msc_place__start(struct msc_runtime **out, const struct msc_plac
 // Names every backend of this machine, unless the options name some.
 static enum msc_status choose_backends(struct msc_place_measure *m) {
     const struct msc_runtime_host *host = msc_runtime_host(m->runtime);
-    size_t most = m->o->n_backends + host->n_found + 2;
+    size_t most = (m->o->n_backends + host->n_found + 2) * m->n_variants;
     m->backends = msc_arena_array(&m->arena, most, sizeof m->backends[0]);
     MSC_TRY(MSC_ALLOCATED(m->backends));
     for (size_t i = 0; i < m->o->n_backends; i++) {
@@ -76,10 +76,17 @@ static enum msc_status choose_backends(struct msc_place_measure *m) {
             m->backends[m->n_backends++] = "vulkan";
         }
     }
+    size_t n = m->n_backends;
+    m->n_backends *= m->n_variants;
+    for (size_t i = n; i < m->n_backends; i++) {
+        m->backends[i] = m->backends[i - n];
+    }
     return m->n_backends > 0 && m->n_backends <= MSC_PLACE_MOST_BACKENDS
                ? MSC_OK
-               : MSC_FAIL(MSC_E_DEVICE, "place: %zu backends, expected 1 to %d", m->n_backends,
-                          MSC_PLACE_MOST_BACKENDS);
+               : MSC_FAIL(MSC_E_DEVICE,
+                          "place: %zu backends with %zu variants of the network, expected 1 to %d "
+                          "pairs of them",
+                          n, m->n_variants, MSC_PLACE_MOST_BACKENDS);
 }
 
 static const char *backend_version(const struct msc_place_measure *m, const char *backend) {
@@ -151,6 +158,10 @@ static void join_alike(int32_t into[], double us[], const struct msc_place_measu
     }
 }
 
+static enum msc_status align(struct msc_place_measure *m) {
+    return msc_place_align(m->networks, m->paths, m->n_variants, m->n_groups, &m->arena);
+}
+
 static enum msc_status join_groups(struct msc_place_measure *m) {
     struct msc_place_tiling singly = {.n = m->n_groups};
     struct msc_place_table *p = NULL;
@@ -176,6 +187,7 @@ static enum msc_status join_groups(struct msc_place_measure *m) {
     join_alike(into, us, m, most);
     msc_graph_chain_join(m->groups, m->g, into);
     m->n_groups = most;
+    MSC_TRY(align(m));
     MSC_TRY(msc_place__begin(m, "group"));
     return msc_place__see_whole(m);
 }
@@ -198,13 +210,22 @@ static enum msc_status describe_groups(struct msc_place_table *p,
     return MSC_OK;
 }
 
-static enum msc_status describe(struct msc_place_table *p, const struct msc_place_measure *m) {
+static enum msc_status describe_variant(struct msc_place_variant *out, struct msc_place_table *p,
+                                        const struct msc_place_measure *m, const char *path) {
     char text[MSC_HASH_TEXT_BYTES], *model;
     struct msc_hash hash;
-    MSC_TRY(msc_file_hash(&hash, m->o->model));
-    MSC_TRY(msc_path_relative(&model, &p->arena, m->o->model, m->o->folder));
-    p->model = model;
-    p->model_hash = msc_arena_strdup(&p->arena, msc_hash_format(text, hash));
+    MSC_TRY(msc_file_hash(&hash, path));
+    MSC_TRY(msc_path_relative(&model, &p->arena, path, m->o->folder));
+    out->model = model;
+    out->hash = msc_arena_strdup(&p->arena, msc_hash_format(text, hash));
+    return MSC_ALLOCATED(out->hash);
+}
+
+static enum msc_status describe(struct msc_place_table *p, const struct msc_place_measure *m) {
+    p->n_variants = m->n_variants;
+    for (size_t i = 0; i < m->n_variants; i++) {
+        MSC_TRY(describe_variant(&p->variants[i], p, m, m->paths[i]));
+    }
     p->processor = msc_arena_strdup(&p->arena, msc_runtime_host(m->runtime)->processor);
     p->n_threads = m->o->n_threads;
     p->n_rounds = m->o->n_rounds;
@@ -213,20 +234,23 @@ static enum msc_status describe(struct msc_place_table *p, const struct msc_plac
         p->backends[i].name = msc_arena_strdup(&p->arena, m->backends[i]);
         p->backends[i].version = msc_arena_strdup(&p->arena, backend_version(m, m->backends[i]));
         MSC_TRY(MSC_ALLOCATED(p->backends[i].name && p->backends[i].version));
+        p->backends[i].variant = (uint32_t)(i / (m->n_backends / m->n_variants));
+        MSC_TRY(msc_place_table_label(p, i));
     }
-    MSC_TRY(MSC_ALLOCATED(p->model_hash && p->processor));
+    MSC_TRY(MSC_ALLOCATED(p->processor));
     return describe_groups(p, m);
 }
 
 // The point of least predicted latency with more than one piece.
-static enum msc_status best_mix(struct msc_place_table *p, uint32_t choices[]) {
+static enum msc_status best_mix(struct msc_place_table *p, const struct msc_place_measure *m,
+                                uint32_t choices[]) {
     double wholes[MSC_PLACE_MOST_BACKENDS], us;
     double *of_table = msc_place_table_us(p, 0, p->n_groups - 1, 0);
     memcpy(wholes, of_table, p->n_backends * sizeof wholes[0]);
     for (size_t b = 0; b < p->n_backends; b++) {
         of_table[b] = NAN;
     }
-    enum msc_status status = msc_place_table_best(&us, p, choices);
+    enum msc_status status = msc_place_find(&us, m->g, p, choices, m->o);
     memcpy(of_table, wholes, p->n_backends * sizeof wholes[0]);
     return status;
 }
@@ -236,7 +260,7 @@ static enum msc_status best_mix(struct msc_place_table *p, uint32_t choices[]) {
 static enum msc_status measure_mixes(struct msc_place_table *p, struct msc_place_measure *m) {
     uint32_t mix[MSC_PLACE_MOST_GROUPS], last[MSC_PLACE_MOST_GROUPS];
     for (size_t i = 0; i < MOST_MIXES; i++) {
-        enum msc_status status = best_mix(p, mix);
+        enum msc_status status = best_mix(p, m, mix);
         if (status == MSC_E_NOT_FOUND ||
             (status == MSC_OK && i > 0 && memcmp(mix, last, p->n_groups * sizeof mix[0]) == 0)) {
             return MSC_OK;
@@ -256,19 +280,45 @@ static enum msc_status fill_table(struct msc_place_table *p, struct msc_place_me
         MSC_TRY(msc_place__see(m, &tiling));
     }
     msc_place__conclude(p, m);
-    MSC_TRY(measure_mixes(p, m));
-    return describe(p, m);
+    MSC_TRY(describe(p, m));
+    return measure_mixes(p, m);
+}
+
+// Leaves out the cuts that a variant cannot have.
+static enum msc_status keep_common_cuts(struct msc_place_measure *m, size_t n) {
+    bool *is_cut = msc_arena_array(&m->arena, n, sizeof *is_cut);
+    int32_t *into = msc_arena_array(&m->arena, n, sizeof *into), n_groups;
+    MSC_TRY(MSC_ALLOCATED(is_cut && into));
+    for (size_t i = 0; i < n; i++) {
+        is_cut[i] = true;
+    }
+    for (size_t v = 1; v < m->n_variants; v++) {
+        MSC_TRY(msc_place_cut_variant(&m->networks[v], is_cut, &m->networks[0], n, m->paths[v],
+                                      &m->arena));
+    }
+    into[0] = 0;
+    for (size_t i = 1; i < n; i++) {
+        into[i] = into[i - 1] + is_cut[i - 1];
+    }
+    msc_graph_chain_join(m->groups, m->g, into);
+    n_groups = into[n - 1] + 1;
+    MSC_TRY(msc_graph_chain_limit(m->groups, &n_groups, m->g, MOST_ATOMS));
+    m->n_groups = (size_t)n_groups;
+    return align(m);
 }
 
 static enum msc_status find_groups(struct msc_place_measure *m) {
-    int32_t n_groups = 0;
+    int32_t n_groups = 0, most = m->n_variants > 1 ? INT32_MAX : MOST_ATOMS;
     m->groups =
         msc_arena_array(&m->arena, (size_t)msc_graph_n_joints(m->g) + 1, sizeof m->groups[0]);
     MSC_TRY(MSC_ALLOCATED(m->groups));
-    MSC_TRY(msc_graph_chain(m->groups, &n_groups, m->g, MOST_ATOMS));
+    MSC_TRY(msc_graph_chain(m->groups, &n_groups, m->g, most));
     m->n_groups = (size_t)n_groups;
-    return n_groups > 0 ? MSC_OK
-                        : MSC_FAIL(MSC_E_INVALID, "%s: the network computes nothing", m->o->model);
+    m->networks[0] = (struct msc_place_network){.g = m->g, .groups = m->groups};
+    if (n_groups == 0) {
+        return MSC_FAIL(MSC_E_INVALID, "%s: the network computes nothing", m->o->model);
+    }
+    return m->n_variants > 1 ? keep_common_cuts(m, m->n_groups) : MSC_OK;
 }
 
 static enum msc_status measure_all(struct msc_place_table **out, struct msc_place_measure *m) {
@@ -290,7 +340,20 @@ static enum msc_status measure_all(struct msc_place_table **out, struct msc_plac
 
 enum msc_status msc_place_measure(struct msc_place_table **out, const struct msc_graph *g,
                                   const struct msc_place_options *o) {
-    struct msc_place_measure m = {.g = g, .o = o};
+    struct msc_place_measure m = {.g = g, .o = o, .n_variants = 1 + o->n_variants};
+    if (m.n_variants > MSC_PLACE_MOST_VARIANTS) {
+        return MSC_FAIL(MSC_E_INVALID, "place: %zu variants, expected at most %d", o->n_variants,
+                        MSC_PLACE_MOST_VARIANTS - 1);
+    }
+    if (isfinite(o->most_loss)) {
+        size_t n;
+        MSC_TRY(msc_place_count_combinations(&n, m.n_variants, (size_t)o->most_groups));
+    }
+    m.paths[0] = o->model;
+    for (size_t i = 0; i < o->n_variants; i++) {
+        m.networks[i + 1].g = o->variants[i].g;
+        m.paths[i + 1] = o->variants[i].path;
+    }
     enum msc_status status = measure_all(out, &m);
     msc_runtime_stop(m.runtime);
     msc_scratch_remove(&m.scratch);

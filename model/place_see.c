@@ -33,9 +33,9 @@ static size_t seen_index(const struct msc_place_seen *s, size_t first, size_t la
 }
 
 static enum msc_status write_run(struct msc_runtime_piece *out, struct msc_place_measure *m,
-                                 size_t first, size_t last, const char *kind) {
-    const struct msc_place_runs runs = {.g = m->g, .groups = m->groups, .folder = m->scratch.path};
-    MSC_TRY(msc_place_write_run(out, &runs, first, last, kind, &m->arena));
+                                 size_t variant, size_t first, size_t last, const char *kind) {
+    const struct msc_place_runs runs = {.networks = m->networks, .folder = m->scratch.path};
+    MSC_TRY(msc_place_write_run(out, &runs, variant, first, last, kind, &m->arena));
     out->backend = m->backends[0];
     return MSC_OK;
 }
@@ -43,7 +43,7 @@ static enum msc_status write_run(struct msc_runtime_piece *out, struct msc_place
 enum msc_status msc_place__begin(struct msc_place_measure *m, const char *kind) {
     size_t n = m->n_groups, n_seen = n * n * m->n_backends * m->n_backends;
     struct msc_place_seen *s = msc_arena_array(&m->arena, 1, sizeof *s);
-    m->singles = msc_arena_array(&m->arena, n, sizeof m->singles[0]);
+    m->singles = msc_arena_array(&m->arena, m->n_variants * n, sizeof m->singles[0]);
     MSC_TRY(MSC_ALLOCATED(s && m->singles));
     *s = (struct msc_place_seen){.n_groups = n, .n_backends = m->n_backends};
     s->us = msc_arena_array(&m->arena, n_seen, sizeof s->us[0]);
@@ -52,8 +52,8 @@ enum msc_status msc_place__begin(struct msc_place_measure *m, const char *kind) 
     s->bytes = msc_arena_array(&m->arena, n, sizeof s->bytes[0]);
     MSC_TRY(MSC_ALLOCATED(s->us && s->counts && s->is_tried && s->bytes));
     m->seen = s;
-    for (size_t i = 0; i < n; i++) {
-        MSC_TRY(write_run(&m->singles[i], m, i, i, kind));
+    for (size_t i = 0; i < m->n_variants * n; i++) {
+        MSC_TRY(write_run(&m->singles[i], m, i / n, i % n, i % n, kind));
     }
     return MSC_OK;
 }
@@ -92,10 +92,11 @@ static enum msc_status request_init(struct request *r, size_t n_different) {
         MSC_TRY(MSC_ALLOCATED(r->parts[i].us));
     }
     for (size_t c = 0; c < n_chains; c++) {
-        r->chains[c] = (struct msc_runtime_chain){.pieces = &r->pieces[c * r->t->n],
-                                                  .n_pieces = r->t->n,
-                                                  .parts = &r->parts[c * r->t->n],
-                                                  .most_error = MSC_PLACE_MOST_ERROR};
+        r->chains[c] =
+            (struct msc_runtime_chain){.pieces = &r->pieces[c * r->t->n],
+                                       .n_pieces = r->t->n,
+                                       .parts = &r->parts[c * r->t->n],
+                                       .most_error = msc_place__most_error(m->n_variants - 1)};
     }
     for (size_t i = 0; i < r->n_copies; i++) {
         r->references[i] = m->reference;
@@ -106,17 +107,26 @@ static enum msc_status request_init(struct request *r, size_t n_different) {
     return MSC_OK;
 }
 
+// The variant of a backend; backends are ordered by variant.
+static size_t variant_of(const struct msc_place_measure *m, size_t backend) {
+    return backend / (m->n_backends / m->n_variants);
+}
+
 // Writes the models of the tiles and measures the chains of `choices`.
 static enum msc_status request_run(struct request *r) {
     struct msc_place_measure *m = r->m;
     for (size_t i = 0; i < r->t->n; i++) {
-        struct msc_runtime_piece piece;
+        struct msc_runtime_piece pieces[MSC_PLACE_MOST_VARIANTS] = {0};
         size_t first = r->t->firsts[i], last = r->t->firsts[i + 1] - 1;
-        piece = m->singles[first];
-        MSC_TRY(first == last ? MSC_OK : write_run(&piece, m, first, last, "run"));
         for (size_t c = 0; c < r->n_chains; c++) {
-            size_t k = c * r->t->n + i;
-            r->pieces[k] = piece;
+            size_t k = c * r->t->n + i, variant = variant_of(m, r->choices[k]);
+            struct msc_runtime_piece *piece = &pieces[variant];
+            if (first == last) {
+                *piece = m->singles[variant * m->n_groups + first];
+            } else if (!piece->model) {
+                MSC_TRY(write_run(piece, m, variant, first, last, "run"));
+            }
+            r->pieces[k] = *piece;
             r->pieces[k].backend = m->backends[r->choices[k]];
             r->pieces[k].copy = (int)(c * r->n_copies / r->n_chains);
         }
@@ -132,14 +142,16 @@ static enum msc_status request_run(struct request *r) {
     return msc_runtime_chains(&r->latency, m->runtime, &job);
 }
 
-static void log_missing(const struct msc_place_measure *m, const struct msc_runtime_part *part) {
-    if (part->error > MSC_PLACE_MOST_ERROR) {
-        msc_log(m->o->log, MSC_LOG_WARNING,
-                "placement: %s: its error is %.2g of the values, so it takes no part there",
-                part->missing, part->error);
-    } else {
+static void log_missing(const struct msc_place_measure *m, const struct msc_runtime_part *part,
+                        const struct msc_runtime_piece *piece) {
+    if (part->error <= MSC_PLACE_MOST_ERROR) {
         msc_log(m->o->log, MSC_LOG_DEBUG, "placement: %s", part->missing);
+        return;
     }
+    msc_log(m->o->log, MSC_LOG_WARNING,
+            "placement: %s%s%s: its error is %.2g of the values, so it takes no part there",
+            part->missing ? "" : piece->backend, part->missing ? "" : " computes ",
+            part->missing ? part->missing : piece->model, part->error);
 }
 
 // The mean time of the copies of the reference in a round; 0: there is none.
@@ -158,9 +170,10 @@ static double reference_us(const struct request *r, size_t round) {
 // The latency of a piece: the median over the rounds of its share of the reference's time in the
 // same round, as other load of the machine disturbs both. NaN: it was left out.
 static double part_us(struct request *r, size_t chain, size_t tile) {
-    const struct msc_runtime_part *part = &r->parts[chain * r->t->n + tile];
-    if (part->missing) {
-        log_missing(r->m, part);
+    size_t k = chain * r->t->n + tile;
+    const struct msc_runtime_part *part = &r->parts[k];
+    if (part->missing || part->error > msc_place__most_error(variant_of(r->m, r->choices[k]))) {
+        log_missing(r->m, part, &r->pieces[k]);
         return NAN;
     }
     for (size_t i = 0; i < r->latency.n_rounds; i++) {
@@ -188,8 +201,9 @@ static void note(struct request *r, size_t chain) {
 }
 
 static void request_finish(struct request *r) {
-    for (size_t i = 0; r->pieces && i < r->t->n; i++) {
-        if (r->pieces[i].model && r->t->firsts[i + 1] - r->t->firsts[i] > 1 &&
+    for (size_t i = 0; r->pieces && i < r->n_chains * r->t->n; i++) {
+        size_t tile = i % r->t->n;
+        if (r->pieces[i].model && r->t->firsts[tile + 1] - r->t->firsts[tile] > 1 &&
             r->pieces[i].model != r->m->reference.model) {
             (void)remove(r->pieces[i].model);
         }
@@ -242,14 +256,13 @@ enum msc_status msc_place__see_whole(struct msc_place_measure *m) {
         size_t at = seen_index(s, 0, last, b, b);
         if (s->counts[at] > 0 && (!m->reference.model || s->us[at] < m->reference_us)) {
             m->reference_us = s->us[at];
-            m->reference.backend = m->backends[b];
             m->reference.model = "";
+            m->fastest = b;
         }
     }
     if (m->reference.model) {
-        const char *backend = m->reference.backend;
-        MSC_TRY(write_run(&m->reference, m, 0, last, "whole"));
-        m->reference.backend = backend;
+        MSC_TRY(write_run(&m->reference, m, variant_of(m, m->fastest), 0, last, "whole"));
+        m->reference.backend = m->backends[m->fastest];
     }
     return MSC_OK;
 }
@@ -331,15 +344,14 @@ void msc_place__conclude(struct msc_place_table *p, const struct msc_place_measu
     }
 }
 
-static void tile_point(struct msc_place_tiling *t, const struct msc_place_table *p,
-                       const uint32_t choices[]) {
+void msc_place__tile(struct msc_place_tiling *t, const uint32_t choices[], size_t n_groups) {
     t->n = 0;
-    for (size_t i = 0; i < p->n_groups; i++) {
+    for (size_t i = 0; i < n_groups; i++) {
         if (i == 0 || choices[i] != choices[i - 1]) {
             t->firsts[t->n++] = i;
         }
     }
-    t->firsts[t->n] = p->n_groups;
+    t->firsts[t->n] = n_groups;
 }
 
 static enum msc_status see_point(struct request *r, struct msc_place_table *p,
@@ -366,7 +378,7 @@ static enum msc_status see_point(struct request *r, struct msc_place_table *p,
 enum msc_status msc_place__see_point(struct msc_place_table *p, struct msc_place_measure *m,
                                      const uint32_t choices[]) {
     struct msc_place_tiling t;
-    tile_point(&t, p, choices);
+    msc_place__tile(&t, choices, p->n_groups);
     struct request r = {
         .m = m, .t = &t, .n_rounds = MORE_ROUNDS * m->o->n_rounds, .n_copies = MORE_COPIES};
     enum msc_status status = see_point(&r, p, choices);

@@ -112,8 +112,6 @@ static enum msc_status choose_colors(int32_t colors[], const struct msc_graph *g
     case MSC_SPLIT_BY_OPS:
         return color_by_ops(colors, g, o, arena);
     case MSC_SPLIT_BY_PLAN:
-        memcpy(colors, o->plan, (size_t)msc_graph_n_joints(g) * sizeof colors[0]);
-        return MSC_OK;
     case MSC_SPLIT_BY_TARGET:
         break;
     }
@@ -217,16 +215,14 @@ static enum msc_status describe_joints(struct msc_piece *p, const struct msc_gra
     return MSC_OK;
 }
 
-// Where a piece runs: the plan's backend, the target's runtime for joints that the target takes,
-// else mscgym.
+static void take_backend(struct msc_piece *p, const char *backend) {
+    bool is_device = strcmp(backend, "cpu") == 0 || strncmp(backend, "vulkan", 6) == 0;
+    p->runtime = is_device ? "mscgym" : backend;
+    p->device = is_device ? backend : NULL;
+}
+
+// Where a piece runs: the target's runtime for joints that the target takes, else mscgym.
 static void choose_runtime(struct msc_piece *p, const struct msc_split_options *o, int32_t color) {
-    if (o->by == MSC_SPLIT_BY_PLAN) {
-        const char *backend = o->backends[color];
-        bool is_device = strcmp(backend, "cpu") == 0 || strncmp(backend, "vulkan", 6) == 0;
-        p->runtime = is_device ? "mscgym" : backend;
-        p->device = is_device ? backend : NULL;
-        return;
-    }
     const struct msc_target *target =
         o->by == MSC_SPLIT_BY_TARGET && color == COLOR_TARGET ? msc_target_find(o->target) : NULL;
     p->target = target ? target->name : NULL;
@@ -277,6 +273,13 @@ static enum msc_status write_piece(struct msc_pieces *all, struct msc_piece *p,
     return MSC_ALLOCATED(p->hash);
 }
 
+static enum msc_status name_piece(struct msc_pieces *all, int32_t piece) {
+    struct msc_piece *p = &all->pieces[piece];
+    p->name = msc_arena_printf(&all->arena, "piece%d", (int)piece);
+    p->model = msc_arena_printf(&all->arena, "piece%d.onnx", (int)piece);
+    return MSC_ALLOCATED(p->name && p->model);
+}
+
 static enum msc_status make_piece(struct msc_pieces *all, int32_t piece, const struct msc_graph *g,
                                   const int32_t pieces[], const int32_t colors[],
                                   const struct msc_split_options *o) {
@@ -286,9 +289,7 @@ static enum msc_status make_piece(struct msc_pieces *all, int32_t piece, const s
     while (pieces[first] != piece) {
         first++;
     }
-    p->name = msc_arena_printf(&all->arena, "piece%d", (int)piece);
-    p->model = msc_arena_printf(&all->arena, "piece%d.onnx", (int)piece);
-    MSC_TRY(MSC_ALLOCATED(p->name && p->model));
+    MSC_TRY(name_piece(all, piece));
     choose_runtime(p, o, colors[first]);
     MSC_TRY(msc_graph_extract(&part, g, pieces, piece, p->name));
     enum msc_status status = write_piece(all, p, part, o);
@@ -440,6 +441,23 @@ enum msc_status msc_split_check_folder(const char *model, const char *folder, in
     return status;
 }
 
+// Takes the pieces as they are.
+static enum msc_status take_parts(struct msc_pieces *p, const struct msc_graph *g,
+                                  const struct msc_split_options *o) {
+    MSC_TRY(name_files(p, o));
+    MSC_TRY(name_values(p, g));
+    MSC_TRY(check_files(p, (int32_t)o->n_plan));
+    p->pieces = msc_arena_array(&p->arena, o->n_plan + 1, sizeof p->pieces[0]);
+    MSC_TRY(MSC_ALLOCATED(p->pieces));
+    for (size_t i = 0; i < o->n_plan; i++) {
+        MSC_TRY(name_piece(p, (int32_t)i));
+        take_backend(&p->pieces[i], o->backends[i]);
+        MSC_TRY(write_piece(p, &p->pieces[i], o->parts[i], o));
+        p->n_pieces++;
+    }
+    return write_manifest(p, o);
+}
+
 static enum msc_status split_graph(struct msc_pieces *p, const struct msc_graph *g,
                                    const struct msc_split_options *o) {
     size_t n = (size_t)msc_graph_n_joints(g) + 1;
@@ -449,12 +467,7 @@ static enum msc_status split_graph(struct msc_pieces *p, const struct msc_graph 
     MSC_TRY(name_files(p, o));
     MSC_TRY(name_values(p, g));
     MSC_TRY(choose_colors(colors, g, o, &p->arena));
-    if (o->by == MSC_SPLIT_BY_PLAN) {
-        memcpy(pieces, colors, (n - 1) * sizeof pieces[0]);
-        n_pieces = (int32_t)o->n_plan;
-    } else {
-        MSC_TRY(msc_graph_partition(pieces, &n_pieces, g, colors));
-    }
+    MSC_TRY(msc_graph_partition(pieces, &n_pieces, g, colors));
     MSC_TRY(check_values(g, pieces, o, &p->arena));
     MSC_TRY(check_files(p, n_pieces));
     p->pieces = msc_arena_array(&p->arena, (size_t)n_pieces + 1, sizeof p->pieces[0]);
@@ -473,7 +486,10 @@ enum msc_status msc_split(struct msc_pieces **out, const struct msc_graph *g,
     enum msc_status status = MSC_ALLOCATED(p);
     MSC_TRY(status);
     status = msc_graph_split(&plain, g); // fused joints as the joints that they replace
-    status = status == MSC_OK ? split_graph(p, plain, options) : status;
+    bool has_parts = options->by == MSC_SPLIT_BY_PLAN;
+    status = status != MSC_OK ? status
+             : has_parts      ? take_parts(p, plain, options)
+                              : split_graph(p, plain, options);
     msc_graph_destroy(plain);
     if (status != MSC_OK) {
         msc_pieces_close(p);

@@ -25,7 +25,7 @@ struct placement_env {
     bool exact;
     int measure;
     struct msc_place_table *table;
-    const char *model;             // path of the network
+    const char *path;              // of the table
     struct msc_place_bench *bench; // opened by the first trial that is measured
     struct msc_space space;
 };
@@ -91,7 +91,7 @@ static enum msc_status build_tasks(struct placement_env *e, struct msc_arena *ar
     struct msc_task *tasks = msc_arena_array(arena, p->n_groups, sizeof *tasks);
     MSC_TRY(MSC_ALLOCATED(labels && orders && features && tasks));
     for (size_t i = 0; i < p->n_backends; i++) {
-        labels[i] = p->backends[i].name;
+        labels[i] = p->backends[i].label;
     }
     for (size_t i = 0; i < p->n_groups; i++) {
         double *f = &features[i * FEATURE_COUNT];
@@ -154,7 +154,7 @@ static enum msc_status build_baselines(struct placement_env *e, struct msc_arena
         for (size_t i = 0; i < p->n_groups; i++) {
             points[b * p->n_groups + i] = (uint32_t)b;
         }
-        baselines[b] = (struct msc_baseline){.label = p->backends[b].name,
+        baselines[b] = (struct msc_baseline){.label = p->backends[b].label,
                                              .choices = &points[b * p->n_groups]};
     }
     e->space.n_baselines = p->n_backends;
@@ -175,12 +175,9 @@ static enum msc_status placement_init(struct msc_env *env) {
         return MSC_FAIL(MSC_E_INVALID, "env: \"file\" is missing, expected the path of a table "
                                        "that mscgym place wrote (docs/placement.md)");
     }
-    const char *path = msc_path_join(arena, msc_env_host(env)->folder, e->file);
-    MSC_TRY(MSC_ALLOCATED(path));
-    MSC_TRY(msc_place_table_load(&e->table, path));
-    const char *folder = msc_path_folder(arena, path);
-    e->model = folder ? msc_path_join(arena, folder, e->table->model) : NULL;
-    MSC_TRY(MSC_ALLOCATED(e->model));
+    e->path = msc_path_join(arena, msc_env_host(env)->folder, e->file);
+    MSC_TRY(MSC_ALLOCATED(e->path));
+    MSC_TRY(msc_place_table_load(&e->table, e->path));
     MSC_TRY(build_tasks(e, arena));
     MSC_TRY(build_costs(e, arena));
     return build_baselines(e, arena);
@@ -206,8 +203,7 @@ static enum msc_status measure(double *us, const char **why, struct msc_env *env
         return MSC_OK;
     }
     if (!state->bench) {
-        MSC_TRY(msc_place_table_check(state->table, state->model, state->file));
-        MSC_TRY(msc_place_bench_open(&state->bench, state->table, state->model,
+        MSC_TRY(msc_place_bench_open(&state->bench, state->table, state->path,
                                      msc_env_host(env)->cancel));
     }
     return msc_place_bench_run(us, why, state->bench, choices);

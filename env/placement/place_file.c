@@ -29,8 +29,38 @@ static enum msc_status add_backends(cJSON *json, const struct msc_place_table *p
         MSC_TRY(msc_json_push(list, object));
         MSC_TRY(msc_json_add_text(object, "name", p->backends[i].name));
         MSC_TRY(msc_json_add_text(object, "version", p->backends[i].version));
+        if (p->backends[i].variant > 0) {
+            MSC_TRY(msc_json_add_number(object, "variant", p->backends[i].variant));
+        }
     }
     return MSC_OK;
+}
+
+static enum msc_status add_variants(cJSON *json, const struct msc_place_table *p) {
+    cJSON *list = cJSON_CreateArray();
+    MSC_TRY(msc_json_add(json, "variants", list));
+    for (size_t i = 1; i < p->n_variants; i++) {
+        cJSON *object = cJSON_CreateObject();
+        MSC_TRY(msc_json_push(list, object));
+        MSC_TRY(msc_json_add_text(object, "model", p->variants[i].model));
+        MSC_TRY(msc_json_add_text(object, "hash", p->variants[i].hash));
+    }
+    return MSC_OK;
+}
+
+static enum msc_status add_losses(cJSON *json, const struct msc_place_table *p) {
+    cJSON *list = cJSON_CreateArray();
+    MSC_TRY(msc_json_add(json, "losses", list));
+    for (size_t i = 0; i < p->n_losses; i++) {
+        cJSON *object = cJSON_CreateObject(), *variants = cJSON_CreateArray();
+        MSC_TRY(msc_json_push(list, object));
+        MSC_TRY(msc_json_add(object, "variants", variants));
+        for (size_t k = 0; k < p->n_groups; k++) {
+            MSC_TRY(msc_json_push(variants, cJSON_CreateNumber(p->losses[i].variants[k])));
+        }
+        MSC_TRY(msc_json_add_number(object, "loss", p->losses[i].loss));
+    }
+    return p->samples ? msc_json_add_text(json, "samples", p->samples) : MSC_OK;
 }
 
 static enum msc_status add_groups(cJSON *json, const struct msc_place_table *p) {
@@ -83,12 +113,14 @@ static enum msc_status add_cuts(cJSON *json, const struct msc_place_table *p) {
 static enum msc_status fill_table(cJSON *json, const struct msc_place_table *p) {
     MSC_TRY(msc_json_add_text(json, "schema", MSC_PLACE_SCHEMA));
     MSC_TRY(msc_json_add_number(json, "version", 1));
-    MSC_TRY(msc_json_add_text(json, "model", p->model));
-    MSC_TRY(msc_json_add_text(json, "hash", p->model_hash));
+    MSC_TRY(msc_json_add_text(json, "model", p->variants[0].model));
+    MSC_TRY(msc_json_add_text(json, "hash", p->variants[0].hash));
     MSC_TRY(msc_json_add_text(json, "processor", p->processor));
     MSC_TRY(msc_json_add_number(json, "threads", (double)p->n_threads));
     MSC_TRY(msc_json_add_number(json, "rounds", (double)p->n_rounds));
     MSC_TRY(msc_json_add_number(json, "batch", (double)p->batch));
+    MSC_TRY(p->n_variants > 1 ? add_variants(json, p) : MSC_OK);
+    MSC_TRY(p->n_losses > 0 ? add_losses(json, p) : MSC_OK);
     MSC_TRY(add_backends(json, p));
     MSC_TRY(add_groups(json, p));
     MSC_TRY(add_runs(json, p));
@@ -112,13 +144,17 @@ enum msc_status msc_place_table_save(const struct msc_place_table *p, const char
 struct msc_hash msc_place_table_hash(const struct msc_place_table *p) {
     const size_t n_us = p->n_groups * p->n_groups * p->n_backends;
     const size_t n_cuts = p->n_groups * p->n_backends * p->n_backends;
-    struct msc_hash parts[4] = {
+    struct msc_hash parts[4 + MSC_PLACE_MOST_VARIANTS] = {
         msc_hash_bytes(p->us, n_us * sizeof p->us[0]),
         msc_hash_bytes(p->cut_us, n_cuts * sizeof p->cut_us[0]),
-        msc_hash_bytes(p->model_hash, strlen(p->model_hash)),
+        msc_hash_bytes(p->variants[0].hash, strlen(p->variants[0].hash)),
         msc_hash_bytes(&p->n_groups, sizeof p->n_groups),
     };
-    return msc_hash_bytes(parts, sizeof parts);
+    for (size_t i = 1; i < p->n_variants; i++) {
+        const char *hash = p->variants[i].hash;
+        parts[3 + i] = msc_hash_bytes(hash, strlen(hash));
+    }
+    return msc_hash_bytes(parts, (3 + p->n_variants) * sizeof parts[0]);
 }
 
 // ---- Reading ----------------------------------------------------------------------------------
@@ -131,6 +167,76 @@ static enum msc_status read_text(const char **out, const cJSON *object, const ch
     return MSC_ALLOCATED(*out);
 }
 
+// The variants other than the network itself.
+static enum msc_status read_variants(struct msc_place_table *p, const cJSON *json,
+                                     const char *path) {
+    char where[320];
+    const cJSON *list = msc_json_get(json, "variants"), *item;
+    if (cJSON_GetArraySize(list) >= MSC_PLACE_MOST_VARIANTS) {
+        return MSC_FAIL(MSC_E_FORMAT, "%s: %d variants, expected at most %d", path,
+                        cJSON_GetArraySize(list), MSC_PLACE_MOST_VARIANTS - 1);
+    }
+    cJSON_ArrayForEach(item, list) {
+        struct msc_place_variant *v = &p->variants[p->n_variants];
+        snprintf(where, sizeof where, "%.250s: variants[%zu]", path, p->n_variants - 1);
+        MSC_TRY(read_text(&v->model, item, "model", where, &p->arena));
+        MSC_TRY(read_text(&v->hash, item, "hash", where, &p->arena));
+        p->n_variants++;
+    }
+    return MSC_OK;
+}
+
+static enum msc_status read_loss(struct msc_place_table *p, const cJSON *object,
+                                 const char *where) {
+    const cJSON *list = msc_json_get(object, "variants"), *item;
+    uint32_t variants[MSC_PLACE_MOST_GROUPS];
+    size_t i = 0;
+    double loss;
+    MSC_TRY(msc_json_get_double(&loss, object, "loss", where));
+    if (loss < 0.0) {
+        return MSC_FAIL(MSC_E_FORMAT, "%s: loss is below 0", where);
+    }
+    bool fits = (size_t)cJSON_GetArraySize(list) == p->n_groups;
+    cJSON_ArrayForEach(item, list) {
+        int64_t variant = 0;
+        fits = fits && msc_json_read_i64(&variant, item, 0, (int64_t)p->n_variants - 1);
+        if (fits) {
+            variants[i++] = (uint32_t)variant;
+        }
+    }
+    return fits ? msc_place_table_add_loss(p, variants, loss)
+                : MSC_FAIL(MSC_E_FORMAT,
+                           "%s: expected the variant of each of the %zu groups, below %zu", where,
+                           p->n_groups, p->n_variants);
+}
+
+static enum msc_status read_losses(struct msc_place_table *p, const cJSON *json, const char *path) {
+    char where[320];
+    const cJSON *list = msc_json_get(json, "losses"), *item;
+    size_t i = 0;
+    MSC_TRY(list ? read_text(&p->samples, json, "samples", path, &p->arena) : MSC_OK);
+    cJSON_ArrayForEach(item, list) {
+        snprintf(where, sizeof where, "%.250s: losses[%zu]", path, i++);
+        MSC_TRY(read_loss(p, item, where));
+    }
+    return MSC_OK;
+}
+
+static enum msc_status read_variant(struct msc_place_backend *b, const struct msc_place_table *p,
+                                    const cJSON *object, const char *where) {
+    int64_t variant = 0;
+    const cJSON *item = msc_json_get(object, "variant");
+    if (item && !msc_json_read_i64(&variant, item, 0, (int64_t)p->n_variants - 1)) {
+        return MSC_FAIL(MSC_E_FORMAT, "%s: variant is not a whole number below %zu", where,
+                        p->n_variants);
+    }
+    b->variant = (uint32_t)variant;
+    return b > p->backends || variant == 0
+               ? MSC_OK
+               : MSC_FAIL(MSC_E_FORMAT, "%s: expected variant 0: the network itself comes first",
+                          where);
+}
+
 static enum msc_status read_backends(struct msc_place_table *p, const cJSON *list,
                                      const char *path) {
     char where[320];
@@ -141,8 +247,10 @@ static enum msc_status read_backends(struct msc_place_table *p, const cJSON *lis
         snprintf(where, sizeof where, "%.250s: backends[%zu]", path, i);
         MSC_TRY(read_text(&b->name, item, "name", where, &p->arena));
         MSC_TRY(read_text(&b->version, item, "version", where, &p->arena));
+        MSC_TRY(read_variant(b, p, item, where));
+        MSC_TRY(msc_place_table_label(p, i));
         for (size_t k = 0; k < i; k++) {
-            if (strcmp(p->backends[k].name, b->name) == 0) {
+            if (strcmp(p->backends[k].name, b->name) == 0 && p->backends[k].variant == b->variant) {
                 return MSC_FAIL(MSC_E_FORMAT, "%s: '%s' is named before", where, b->name);
             }
         }
@@ -288,12 +396,14 @@ static enum msc_status read_table(struct msc_place_table **out, const cJSON *jso
         return msc_status_prefix(status == MSC_E_INVALID ? MSC_E_FORMAT : status, "%s", path);
     }
     struct msc_place_table *p = *out;
-    MSC_TRY(read_text(&p->model, json, "model", path, &p->arena));
-    MSC_TRY(read_text(&p->model_hash, json, "hash", path, &p->arena));
+    MSC_TRY(read_text(&p->variants[0].model, json, "model", path, &p->arena));
+    MSC_TRY(read_text(&p->variants[0].hash, json, "hash", path, &p->arena));
     MSC_TRY(read_text(&p->processor, json, "processor", path, &p->arena));
     MSC_TRY(read_count(&p->n_threads, json, "threads", path));
     MSC_TRY(read_count(&p->n_rounds, json, "rounds", path));
     MSC_TRY(read_count(&p->batch, json, "batch", path));
+    MSC_TRY(read_variants(p, json, path));
+    MSC_TRY(read_losses(p, json, path));
     MSC_TRY(read_backends(p, backends, path));
     MSC_TRY(read_groups(p, groups, path));
     MSC_TRY(read_runs(p, runs, path));
@@ -314,12 +424,12 @@ enum msc_status msc_place_table_load(struct msc_place_table **out, const char *p
     return MSC_OK;
 }
 
-enum msc_status msc_place_table_check(const struct msc_place_table *p, const char *model,
-                                      const char *path) {
+enum msc_status msc_place_table_check(const struct msc_place_table *p, size_t variant,
+                                      const char *model, const char *path) {
     char text[MSC_HASH_TEXT_BYTES];
     struct msc_hash hash;
     MSC_TRY(msc_file_hash(&hash, model));
-    return strcmp(msc_hash_format(text, hash), p->model_hash) == 0
+    return strcmp(msc_hash_format(text, hash), p->variants[variant].hash) == 0
                ? MSC_OK
                : MSC_FAIL(MSC_E_INVALID,
                           "%s: this table was measured on another network than %s (their hashes "

@@ -42,20 +42,57 @@ static enum msc_status name_outputs(struct msc_runtime_piece *out, const struct 
     return MSC_OK;
 }
 
-// The graph of groups first ... last.
-static enum msc_status extract_run(struct msc_graph **out, const struct msc_place_runs *runs,
-                                   size_t first, size_t last) {
+// Gives the last joint that the copy of a quantiser adds the name of the tensor at the cut.
+static enum msc_status rename_end(struct msc_graph *g, const int32_t ends[], size_t last,
+                                  struct msc_arena *arena) {
+    int32_t cut = MSC_NO_ID, end = MSC_NO_ID;
+    for (int32_t i = 0; i < msc_graph_n_joints(g); i++) {
+        const struct msc_joint *j = msc_graph_joint(g, i);
+        if (ends[i] == (int32_t)last) {
+            cut = cut == MSC_NO_ID ? j->inputs[0] : cut;
+            end = j->outputs[0];
+        }
+    }
+    if (end == MSC_NO_ID) {
+        return MSC_OK;
+    }
+    const char *label = msc_arena_strdup(arena, msc_tensor_label(msc_graph_tensor(g, cut)));
+    MSC_TRY(MSC_ALLOCATED(label));
+    const char *inner = msc_arena_printf(arena, "%s_unrounded", label);
+    MSC_TRY(MSC_ALLOCATED(inner));
+    MSC_TRY(msc_graph_set_alias(g, cut, inner));
+    return msc_graph_set_alias(g, end, label);
+}
+
+static enum msc_status extract(struct msc_graph **out, const struct msc_place_network *from,
+                               size_t first, size_t last, const char *name,
+                               struct msc_arena *arena) {
     enum { BEFORE, INSIDE, AFTER };
-    size_t n = (size_t)msc_graph_n_joints(runs->g);
-    int32_t *pieces = msc_alloc_zero(n + 1, sizeof *pieces);
+    struct msc_graph *g = NULL;
+    size_t n = (size_t)msc_graph_n_joints(from->g);
+    int32_t *pieces = msc_arena_array(arena, n + 1, sizeof *pieces);
     MSC_TRY(MSC_ALLOCATED(pieces));
     for (size_t i = 0; i < n; i++) {
-        int32_t group = runs->groups[i];
+        int32_t group = from->groups[i];
+        group = from->ends && from->ends[i] == (int32_t)last ? (int32_t)last : group;
         int32_t side = group < (int32_t)first ? BEFORE : group > (int32_t)last ? AFTER : INSIDE;
         pieces[i] = group < 0 ? -1 : side;
     }
-    enum msc_status status = msc_graph_extract(out, runs->g, pieces, INSIDE, "run");
-    msc_free(pieces);
+    if (!from->ends) {
+        return msc_graph_extract(out, from->g, pieces, INSIDE, name);
+    }
+    MSC_TRY(msc_graph_clone(&g, from->g));
+    enum msc_status status = rename_end(g, from->ends, last, arena);
+    status = status == MSC_OK ? msc_graph_extract(out, g, pieces, INSIDE, name) : status;
+    msc_graph_destroy(g);
+    return status;
+}
+
+enum msc_status msc_place_extract_run(struct msc_graph **out, const struct msc_place_network *from,
+                                      size_t first, size_t last, const char *name) {
+    struct msc_arena arena = {0};
+    enum msc_status status = extract(out, from, first, last, name, &arena);
+    msc_arena_finish(&arena);
     return status;
 }
 
@@ -63,13 +100,16 @@ static enum msc_status extract_run(struct msc_graph **out, const struct msc_plac
 static const struct msc_onnx_export_options as_stored = {.keeps_codes = true};
 
 enum msc_status msc_place_write_run(struct msc_runtime_piece *out,
-                                    const struct msc_place_runs *runs, size_t first, size_t last,
-                                    const char *kind, struct msc_arena *arena) {
+                                    const struct msc_place_runs *runs, size_t variant, size_t first,
+                                    size_t last, const char *kind, struct msc_arena *arena) {
     struct msc_graph *part = NULL;
+    const char *number = variant > 0 ? msc_arena_printf(arena, "%zu", variant) : "";
+    MSC_TRY(MSC_ALLOCATED(number));
     *out = (struct msc_runtime_piece){0};
-    out->model = msc_arena_printf(arena, "%s/%s_%zu_%zu.onnx", runs->folder, kind, first, last);
+    out->model =
+        msc_arena_printf(arena, "%s/%s%s_%zu_%zu.onnx", runs->folder, kind, number, first, last);
     MSC_TRY(MSC_ALLOCATED(out->model));
-    MSC_TRY(extract_run(&part, runs, first, last));
+    MSC_TRY(msc_place_extract_run(&part, &runs->networks[variant], first, last, "run"));
     enum msc_status status = name_outputs(out, part, arena);
     status = status == MSC_OK ? msc_onnx_save(part, out->model, &as_stored) : status;
     msc_graph_destroy(part);

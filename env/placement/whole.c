@@ -1,5 +1,6 @@
 #include "env/placement/whole.h"
 
+#include "base/file.h"
 #include "base/scratch.h"
 #include "env/placement/runs.h"
 #include "graph/onnx/load.h"
@@ -10,37 +11,55 @@
 struct msc_place_bench {
     struct msc_arena arena;
     const struct msc_place_table *table;
-    struct msc_graph *graph; // without fused joints
+    struct msc_graph *graphs[MSC_PLACE_MOST_VARIANTS]; // without fused joints
+    struct msc_place_network networks[MSC_PLACE_MOST_VARIANTS];
     struct msc_scratch scratch;
     struct msc_runtime *runtime;
     struct msc_place_runs runs;
-    const char **backends;             // [n_backends] names
-    struct msc_runtime_piece *pieces;  // [n_groups, n_groups] models written so far
+    const char **backends; // [n_backends] names
+    // [n_variants, n_groups, n_groups] models written so far
+    struct msc_runtime_piece *pieces;
     struct msc_runtime_piece *singles; // [n_groups] each group alone
     size_t reference;                  // backend of the whole network; n_backends: none runs it
 };
 
-static enum msc_status load_graph(struct msc_place_bench *b, const char *model) {
+static enum msc_status load_graph(struct msc_graph **out, const char *model) {
     struct msc_graph *g = NULL;
     bool is_bound = false;
     MSC_TRY(msc_graph_load_bound(&g, &is_bound, model, NULL, 0, NULL));
-    enum msc_status status = msc_graph_split(&b->graph, g);
+    enum msc_status status = msc_graph_split(out, g);
     msc_graph_destroy(g);
-    MSC_TRY(status);
+    return status;
+}
+
+static enum msc_status load_graphs(struct msc_place_bench *b, const char *path) {
+    const struct msc_place_table *p = b->table;
+    const char *models[MSC_PLACE_MOST_VARIANTS];
+    const char *folder = msc_path_folder(&b->arena, path);
+    MSC_TRY(MSC_ALLOCATED(folder));
+    for (size_t v = 0; v < p->n_variants; v++) {
+        models[v] = msc_path_join(&b->arena, folder, p->variants[v].model);
+        MSC_TRY(MSC_ALLOCATED(models[v]));
+        MSC_TRY(msc_place_table_check(p, v, models[v], path));
+        MSC_TRY(load_graph(&b->graphs[v], models[v]));
+        b->networks[v].g = b->graphs[v];
+    }
     int32_t *groups =
-        msc_arena_array(&b->arena, (size_t)msc_graph_n_joints(b->graph) + 1, sizeof *groups);
+        msc_arena_array(&b->arena, (size_t)msc_graph_n_joints(b->graphs[0]) + 1, sizeof *groups);
     MSC_TRY(MSC_ALLOCATED(groups));
-    MSC_TRY(msc_place_groups(groups, b->graph, b->table));
-    b->runs = (struct msc_place_runs){b->graph, groups, b->scratch.path};
-    return MSC_OK;
+    MSC_TRY(msc_place_groups(groups, b->graphs[0], p));
+    b->networks[0].groups = groups;
+    b->runs = (struct msc_place_runs){b->networks, b->scratch.path};
+    return msc_place_align(b->networks, models, p->n_variants, p->n_groups, &b->arena);
 }
 
 // The model of a run, which is written when it is first used.
 static enum msc_status get_run(struct msc_runtime_piece *out, struct msc_place_bench *b,
                                size_t first, size_t last, size_t backend) {
-    struct msc_runtime_piece *run = &b->pieces[first * b->table->n_groups + last];
+    size_t n = b->table->n_groups, variant = b->table->backends[backend].variant;
+    struct msc_runtime_piece *run = &b->pieces[(variant * n + first) * n + last];
     if (!run->model) {
-        MSC_TRY(msc_place_write_run(run, &b->runs, first, last, "run", &b->arena));
+        MSC_TRY(msc_place_write_run(run, &b->runs, variant, first, last, "run", &b->arena));
     }
     *out = *run;
     out->backend = b->backends[backend];
@@ -56,14 +75,14 @@ static size_t find_reference(const struct msc_place_table *p) {
     return b;
 }
 
-static enum msc_status bench_init(struct msc_place_bench *b, const char *model) {
+static enum msc_status bench_init(struct msc_place_bench *b, const char *path) {
     const struct msc_place_table *p = b->table;
     size_t n = p->n_groups;
     b->backends = msc_arena_array(&b->arena, p->n_backends, sizeof b->backends[0]);
-    b->pieces = msc_arena_array(&b->arena, n * n, sizeof b->pieces[0]);
+    b->pieces = msc_arena_array(&b->arena, p->n_variants * n * n, sizeof b->pieces[0]);
     b->singles = msc_arena_array(&b->arena, n, sizeof b->singles[0]);
     MSC_TRY(MSC_ALLOCATED(b->backends && b->pieces && b->singles));
-    for (size_t i = 0; i < n * n; i++) {
+    for (size_t i = 0; i < p->n_variants * n * n; i++) {
         b->pieces[i] = (struct msc_runtime_piece){0};
     }
     for (size_t i = 0; i < p->n_backends; i++) {
@@ -71,7 +90,7 @@ static enum msc_status bench_init(struct msc_place_bench *b, const char *model) 
     }
     b->reference = find_reference(p);
     MSC_TRY(msc_scratch_make(&b->scratch, &b->arena));
-    MSC_TRY(load_graph(b, model));
+    MSC_TRY(load_graphs(b, path));
     for (size_t i = 0; i < n; i++) {
         MSC_TRY(get_run(&b->singles[i], b, i, i, 0));
     }
@@ -79,13 +98,13 @@ static enum msc_status bench_init(struct msc_place_bench *b, const char *model) 
 }
 
 enum msc_status msc_place_bench_open(struct msc_place_bench **out, const struct msc_place_table *p,
-                                     const char *model, const struct msc_cancel *cancel) {
+                                     const char *path, const struct msc_cancel *cancel) {
     struct msc_place_bench *b = msc_alloc_zero(1, sizeof *b);
     struct msc_runtime_options options = MSC_RUNTIME_OPTIONS_INIT;
     MSC_TRY(MSC_ALLOCATED(b));
     b->table = p;
     options.cancel = cancel;
-    enum msc_status status = bench_init(b, model);
+    enum msc_status status = bench_init(b, path);
     status = status == MSC_OK ? msc_runtime_start(&b->runtime, &options) : status;
     if (status != MSC_OK) {
         msc_place_bench_close(b);
@@ -99,7 +118,9 @@ void msc_place_bench_close(struct msc_place_bench *b) {
     if (b) {
         msc_runtime_stop(b->runtime);
         msc_scratch_remove(&b->scratch);
-        msc_graph_destroy(b->graph);
+        for (size_t v = 0; v < b->table->n_variants; v++) {
+            msc_graph_destroy(b->graphs[v]);
+        }
         msc_arena_finish(&b->arena);
         msc_free(b);
     }
@@ -112,10 +133,7 @@ static enum msc_status list_pieces(struct msc_runtime_piece pieces[], size_t *n,
                                    struct msc_place_bench *b, const uint32_t choices[]) {
     *n = 0;
     for (size_t first = 0, last; first < b->table->n_groups; first = last + 1) {
-        last = first;
-        while (last + 1 < b->table->n_groups && choices[last + 1] == choices[first]) {
-            last++;
-        }
+        last = msc_place_table_end(b->table, choices, first);
         MSC_TRY(get_run(&pieces[(*n)++], b, first, last, choices[first]));
     }
     return MSC_OK;

@@ -126,13 +126,17 @@ static void join_least(int32_t into[], double work[], int32_t n, int32_t most) {
     }
 }
 
-static enum msc_status limit(int32_t groups[], int32_t n_groups, const struct msc_graph *g,
-                             int32_t most) {
+enum msc_status msc_graph_chain_limit(int32_t groups[], int32_t *n_groups,
+                                      const struct msc_graph *g, int32_t most) {
     struct msc_arena arena = {0};
-    double *work = msc_arena_array(&arena, (size_t)n_groups + 1, sizeof work[0]);
-    int32_t *into = msc_arena_array(&arena, (size_t)n_groups + 1, sizeof into[0]);
+    int32_t n = *n_groups;
+    if (n <= most) {
+        return MSC_OK;
+    }
+    double *work = msc_arena_array(&arena, (size_t)n + 1, sizeof work[0]);
+    int32_t *into = msc_arena_array(&arena, (size_t)n + 1, sizeof into[0]);
     enum msc_status status = MSC_ALLOCATED(work && into);
-    for (int32_t i = 0; i < n_groups && status == MSC_OK; i++) {
+    for (int32_t i = 0; i < n && status == MSC_OK; i++) {
         work[i] = 0.0;
         into[i] = i;
     }
@@ -143,8 +147,9 @@ static enum msc_status limit(int32_t groups[], int32_t n_groups, const struct ms
         }
     }
     if (status == MSC_OK) {
-        join_least(into, work, n_groups, most);
+        join_least(into, work, n, most);
         msc_graph_chain_join(groups, g, into);
+        *n_groups = most;
     }
     msc_arena_finish(&arena);
     return status;
@@ -156,9 +161,5 @@ enum msc_status msc_graph_chain(int32_t groups[], int32_t *n_groups, const struc
     if (*n_groups > most) {
         MSC_TRY(divide(groups, n_groups, g, true));
     }
-    if (*n_groups > most) {
-        MSC_TRY(limit(groups, *n_groups, g, most));
-        *n_groups = most;
-    }
-    return MSC_OK;
+    return msc_graph_chain_limit(groups, n_groups, g, most);
 }

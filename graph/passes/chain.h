@@ -19,6 +19,9 @@
 // to compute. The graph has no fused joints (msc_graph_split).
 enum msc_status msc_graph_chain(int32_t groups[], int32_t *n_groups, const struct msc_graph *g,
                                 int32_t most);
+// The limits alone: joins the neighbours with the least work until at most `most` groups are left.
+enum msc_status msc_graph_chain_limit(int32_t groups[], int32_t *n_groups,
+                                      const struct msc_graph *g, int32_t most);
 // Joins neighbours: groups with equal into[group] become one. `into` [n_groups] begins with 0 and
 // never decreases by a step or increases by more than 1.
 void msc_graph_chain_join(int32_t groups[], const struct msc_graph *g, const int32_t into[]);
