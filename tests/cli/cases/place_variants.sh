@@ -18,7 +18,7 @@ def part(piece):
     later = float(os.environ.get("LATER", "60"))
     groups = range(int(first), int(last) + 1)
     return n_requests * sum((10.0 if group == 0 else later) if variant else (80.0 if group == 0 else 20.0)
-                            for group in groups)
+                            for group in groups for _ in range(4 - n_groups if group == n_groups - 1 else 1))
 
 
 def error(piece):
@@ -40,7 +40,7 @@ for line in sys.stdin:
     answer = HOST
     if request["method"] == "chains":
         answer = {"chains": []}
-        n_requests += 1
+        n_requests, n_groups = n_requests + 1, len(request["values"])  # of three, some may be joined
         for chain in request["chains"]:
             if "parts" in chain:
                 us = [part(piece) for piece in chain["pieces"]]
