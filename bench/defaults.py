@@ -2,13 +2,14 @@
 """`mscgym quantize` at its default on transformers, beside the 8-bit models that other tools make.
 
     defaults.py MSCGYM FOLDER [NETWORK...] [--peers static,dynamic,onnxsim=PYTHON,nncf=PYTHON] [--rounds N]
-                [--keep DIR] [--csv FILE]
+                [--keep DIR] [--csv FILE] [--search TRIALS]
 
 FOLDER has the networks of scripts/models/export_transformers.py. All tools get the same 64 samples. A row has the
 loss on 64 other samples, in onnxruntime, one sample a run; the bytes of the file; the processor time of a run on one
 thread, all models of a network in turn; and the processor time of the tool. The last lines compare ours with the
 peer that loses least. `onnxruntime` and `sympy` are needed, and what peers/whole.py names. With --keep, models stay
-in DIR and are not made again.
+in DIR and are not made again. --search adds a row for a search with as many trials, whose bound on the latency is that
+of quantize_dynamic's model with the least loss.
 """
 import argparse
 import csv
@@ -44,6 +45,12 @@ def outputs(model, samples):
                               for i in range(n)]).astype(numpy.float64)
 
 
+def loss(model, samples, truth):
+    """The loss of a session, or of a file."""
+    model = session(model) if isinstance(model, str) else model
+    return float(numpy.mean((outputs(model, samples) - truth) ** 2) / numpy.mean(truth ** 2))
+
+
 def ours(mscgym, path, inputs, folder):
     out, before = os.path.join(folder, "ours.onnx"), resource.getrusage(resource.RUSAGE_CHILDREN)
     said = subprocess.run([mscgym, "quantize", path, "--inputs", inputs, "-o", out, "--threads", "1", "--json"],
@@ -52,6 +59,26 @@ def ours(mscgym, path, inputs, folder):
     plan = json.loads(said)["plans"][0]
     preset = f"{plan['weights']}, {plan['activations']}, {plan['float']:.0f} float"
     return [{"tool": "mscgym", "preset": preset, "model": out, "version": common.version(mscgym),
+             "seconds": after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime}]
+
+
+def searched(mscgym, path, inputs, folder, most, trials):
+    """The winner of a search. Its time, relative to the float model's, is at most `most` by the table of latencies."""
+    choices = [{"bits": 8}, {"bits": 8, "observer": "minmax"}, {"bits": 8, "rounding": "descent", "correct": "affine"},
+               {"bits": 8, "dynamic": True}, {"float": True}]
+    env = {"choices": choices, "bounds": {"latency_ratio": {"max": most}, "size_ratio": {"max": 0.3}}}
+    entry = {"record": "search.jsonl", "env": env, "agent": {"type": "auto"}, "budget": {"trials": trials},
+             "distill": True, "equalize": {"weights": 8, "activations": 8}}
+    config, out = os.path.join(folder, "search.json"), os.path.join(folder, "searched.onnx")
+    with open(config, "w") as file:
+        json.dump({"workspace": folder, "model": path, "verbose": "error", "dataset": {"inputs": inputs, "batch": 1},
+                   "quantize": {"target": "onnxruntime", "gym": [entry]}}, file)
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    for command in (["search", config, "--threads", "1"], ["export", os.path.join(folder, "search.jsonl"), "-o", out]):
+        subprocess.run([mscgym, *command, "--quiet"], check=True, stdout=subprocess.DEVNULL)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return [{"tool": "search", "preset": f"{trials} trials, latency at most {most:.3f}", "model": out,
+             "version": common.version(mscgym),
              "seconds": after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime}]
 
 
@@ -82,8 +109,14 @@ def measure(args, network, folder):
     rows += made(os.path.join(folder, "mscgym.json"), lambda: ours(args.mscgym, path, inputs, folder))
     for tool, python in args.peers.items():
         rows += made(os.path.join(folder, tool + ".json"), lambda t=tool, p=python: theirs(t, p, path, inputs, folder))
-    truth = outputs(session(path), samples)
-    first, runs = {k: v[:1] for k, v in samples.items()}, []
+    truth, first, runs = outputs(session(path), samples), {k: v[:1] for k, v in samples.items()}, []
+    if args.search:
+        named = [row["model"] for row in rows if row["tool"] == "dynamic"]
+        models = [session(name) for name in (path, min(named, key=lambda name: loss(name, samples, truth)))]
+        times = delivered.latency([lambda m=m: m.run(None, first) for m in models], args.rounds, "process")
+        most = statistics.median(its[1] / its[0] for its in times)
+        rows += made(os.path.join(folder, "searched.json"),
+                     lambda: searched(args.mscgym, path, inputs, folder, most, args.search))
     for row in rows:
         row["network"] = network
         try:
@@ -92,7 +125,7 @@ def measure(args, network, folder):
             print(f"{network}: {row['tool']}, {row['preset']}: {row.get('failed', error)}"[:250], file=sys.stderr)
             continue
         row["bytes"] = os.path.getsize(row["model"])
-        row["loss"] = float(numpy.mean((outputs(model, samples) - truth) ** 2) / numpy.mean(truth ** 2))
+        row["loss"] = loss(model, samples, truth)
         runs.append((row, lambda m=model: m.run(None, first)))
     times = delivered.latency([run for _, run in runs], args.rounds, "process")
     for (row, _), its in zip(runs, zip(*times)):
@@ -106,7 +139,7 @@ def tell(rows):
         print(f"{row['network']:9} {row['tool']:8} {row['preset']:32} {row['loss']:9.3g} {row['bytes']:9} bytes "
               f"{row['us']:7.0f} us {row['cpu_s'] or 0:7.2f} s", flush=True)
     our = next(row for row in rows if row["tool"] == "mscgym")
-    peers = [row for row in rows if row["tool"] not in ("mscgym", "float")]
+    peers = [row for row in rows if row["tool"] not in ("mscgym", "search", "float")]
     best = min(peers, key=lambda row: row["loss"], default=None)
     if best:
         print(f"{our['network']}: beside {best['tool']}, {best['preset']}: loss {our['loss'] / best['loss']:.2f}, "
@@ -116,12 +149,13 @@ def tell(rows):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("mscgym", type=os.path.abspath)
-    parser.add_argument("folder")
+    parser.add_argument("folder", type=os.path.abspath)
     parser.add_argument("networks", nargs="*", default=NETWORKS)
     parser.add_argument("--peers", default="static,dynamic")
     parser.add_argument("--rounds", type=int, default=10)
-    parser.add_argument("--keep")
+    parser.add_argument("--keep", type=os.path.abspath)
     parser.add_argument("--csv")
+    parser.add_argument("--search", type=int, default=0)
     args = parser.parse_args()
     named = (part.partition("=") for part in args.peers.split(",") if part)
     args.peers = {tool: python or sys.executable for tool, _, python in named}

@@ -61,6 +61,13 @@ static enum msc_status equalize(struct msc_strategy **out, const struct msc_setu
                         "the results of earlier searches",
                         e->place);
     }
+    if (msc_json_get(e->env, "imatrix")) {
+        return MSC_FAIL(
+            MSC_E_UNSUPPORTED,
+            "%s: equalize and env.imatrix exclude each other, because the importance is "
+            "that of channels before they are rescaled: remove one of them",
+            e->place);
+    }
     const struct msc_equalize_bits bits = {
         .weights = (int32_t)msc_json_get(e->equalize, "weights")->valuedouble,
         .activations = (int32_t)msc_json_get(e->equalize, "activations")->valuedouble,

@@ -287,11 +287,11 @@ static enum msc_status check_backend(const struct msc_quick *q) {
 }
 
 // Rescales the channels between linear layers, as in transformers. Channels of convolutions gain
-// nothing at 8 bits.
+// nothing at 8 bits. An importance file belongs to the channels as they are.
 static enum msc_status equalize(struct msc_quick *q) {
     const struct msc_equalize_bits bits = {
         .weights = 8, .activations = 8, .of_linear = true, .least_gain = 0.25};
-    return q->effort->improves
+    return q->effort->improves && !q->options->imatrix
                ? msc_model_equalize(&q->setup->found, &q->n_rescaled, q->setup->model, &bits)
                : MSC_OK;
 }

@@ -94,7 +94,8 @@ static void test_env_distill_device__loss(void **state) {
     const uint64_t sums = (uint64_t)N_RUNS * N_SAMPLES * 2 * sizeof(double);
     assert_int_equal(device.again.to_host_bytes, sums);
     assert_int_equal(device.again.to_device_bytes, 0);
-    assert_int_equal(device.again.n_waits, 1);
+    // One wait for all trials, unless the device is so slow that its commands are divided.
+    assert_true(device.again.n_waits < N_RUNS);
     // A metric needs the values of the outputs.
     assert_true(values.again.to_host_bytes > sums);
     assert_int_equal(values.again.to_host_bytes, host.again.to_host_bytes);

@@ -486,6 +486,9 @@ def check_errors(mscgym, folder, rng):
     for wrong in (2, {"weights": 9}, {"bits": 4}):
         text = run(mscgym, "search", config(folder, path, x, {"equalize": wrong}), fails=True)
         check("equalize" in text and text.count("\n") == 1, text)
+    env = {"choices": [{"bits": 4}], "imatrix": "importance.dat"}
+    text = run(mscgym, "search", config(folder, path, x, {"equalize": True, "env": env}), fails=True)
+    check("equalize and env.imatrix exclude each other" in text and text.count("\n") == 1, text)
     base = os.path.join(folder, "base.json")
     with open(base, "w", encoding="utf-8") as file:
         json.dump({}, file)
