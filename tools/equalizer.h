@@ -1,11 +1,11 @@
 // Channel equalisation: rescales the channels of activations so that one scale per tensor suits all
 // channels, without changing what the network computes. It helps activations of few bits.
 //
-// A convolution, linear layer, layer normalisation or product with a constant for each channel, such
-// as the last step of an RMS normalisation ("maker"), produces an activation y. If only
+// A convolution, linear layer, layer normalisation or product with a constant for each channel,
+// such as the last step of an RMS normalisation ("maker"), produces an activation y. If only
 // convolutions and linear layers read y, directly or through joints f with f(a y) = a f(y) for
-// a > 0 (Relu, LeakyRelu, pooling, flattening, products with other tensors), then every channel c
-// can be replaced by
+// a > 0 (Relu, LeakyRelu, pooling, flattening, products with other tensors and quotients by them),
+// then every channel c can be replaced by
 //
 //     y'[c] = (y[c] - m[c]) / a[c],    W'[:, c] = W[:, c] a[c],    b' = b + sum over c of W[:, c] m[c]
 //
@@ -62,9 +62,9 @@ struct msc_equalize_bits {
     double least_gain;
 };
 
-// Makes a strategy that only replaces elements of weights (msc_strategy_replace) and multiplies. `ev` evaluates
-// `g`; its samples give the ranges. *n_equalized is the number of activations
-// whose channels are rescaled; if it is 0, *out is NULL. Else *out is owned by the caller. The
+// Makes a strategy that only replaces elements of weights (msc_strategy_replace) and multiplies.
+// `ev` evaluates `g`; its samples give the ranges. *n_equalized is the number of activations whose
+// channels are rescaled; if it is 0, *out is NULL. Else *out is owned by the caller. The
 // result depends neither on threads nor on memory. MSC_E_NOMEM, MSC_E_CANCELLED.
 enum msc_status msc_equalize(struct msc_strategy **out, size_t *n_equalized,
                              const struct msc_graph *g, struct msc_evaluator *ev,
