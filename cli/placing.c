@@ -144,6 +144,12 @@ static double predicted_ratio(const struct msc_cli_placed *r) {
 static void write_prediction(struct msc_str *out, const struct msc_cli_placed *r) {
     const struct msc_place_check *c = &r->check;
     double ratio = predicted_ratio(r);
+    if (c->mix.missing) {
+        msc_str_printf(out, "predicted %.1f us; the plan was not measured: ", r->predicted_us);
+        msc_shown_append(out, c->mix.missing);
+        msc_str_char(out, '\n');
+        return;
+    }
     if (isnan(ratio) || isnan(c->form_ratio)) {
         msc_str_printf(out, "predicted %.1f us, measured %.1f us (%+.1f %%)\n", r->predicted_us,
                        c->mix.us, 100.0 * (r->predicted_us / c->mix.us - 1.0));
@@ -171,6 +177,8 @@ static void write_verdict(struct msc_str *out, const struct msc_cli_placed *r) {
                        "alone%s, and two equal copies differ by up to %.1f %%\n",
                        n_pieces > 1 ? "mix" : "plan", c->ratio, fastest,
                        isinf(r->most_loss) ? "" : " within the bound", 100.0 * c->spread);
+    } else if (c->mix.missing) {
+        msc_str_printf(out, "%s alone is the result\n", fastest);
     } else if (n_pieces > 1) {
         msc_str_printf(
             out,

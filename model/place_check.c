@@ -262,7 +262,7 @@ static enum msc_status judge(struct check *c, const uint32_t choices[]) {
             isinf(c->o->most_loss) || c->losses[c->p->backends[b].variant] <= c->o->most_loss;
         out->fastest = !out->wholes[b].missing && is_allowed && is_less ? b : out->fastest;
     }
-    if (out->mix.missing) {
+    if (out->mix.missing && out->fastest == k) {
         return MSC_FAIL(MSC_E_STATE, "placement: the pieces cannot run: %s", out->mix.missing);
     }
     if (out->fastest == k) { // no backend runs the whole network
@@ -273,8 +273,9 @@ static enum msc_status judge(struct check *c, const uint32_t choices[]) {
     for (size_t i = 0; i < (size_t)c->o->n_processes; i++) {
         out->ratio = fmax(out->ratio, c->ratios[i * k + out->fastest]);
     }
+    out->ratio = out->mix.missing ? NAN : out->ratio; // then the pieces do not win
     size_t n = 2 * (size_t)c->o->n_processes;
-    bool has_form = !out->forms[out->fastest].missing;
+    bool has_form = !out->forms[out->fastest].missing && !out->mix.missing;
     out->form_ratio =
         has_form ? msc_quartiles_of(&c->form_ratios[out->fastest * n], n).median : NAN;
     // A plan of one piece may win too: its backend may refuse the network's file but not the piece.

@@ -79,7 +79,8 @@ for line in sys.stdin:
                 answer["chains"].append({"missing": "it is too new"})
                 continue
             answer["chains"].append(divided(chain, request, slower) if "parts" in chain else {
-                "runs": 1, "error": 0, "us": [latency(chain["pieces"]) * factor for factor in slower]})
+                "runs": 1, "error": float(os.environ.get("MIX_ERROR", "0")) if len(chain["pieces"]) > 1 else 0,
+                "us": [latency(chain["pieces"]) * factor for factor in slower]})
     print(json.dumps(answer), flush=True)
 END_OF_SCRIPT
 export MSCGYM_RUNTIME="python3 runtime.py"
@@ -94,6 +95,10 @@ MIX=95 try mscgym place net.onnx -o slower --table placed/placement.json --proce
 MIX=88.5 mscgym place net.onnx -o equal --table placed/placement.json --processes 1 --threads 1 --quiet --json |
     jq -c '[.plan, .result, (.predicted_ratio, .measured_ratio, .ratio, .spread | . * 1000 | round), .wins]'
 ls equal
+echo "== a mix that computes something else when it runs whole"
+MIX_ERROR=0.5 try mscgym place net.onnx -o wrong --table placed/placement.json --processes 1 --quiet | tail -n 5
+MIX_ERROR=0.5 mscgym place net.onnx -o wrong --table placed/placement.json --processes 1 --quiet --json |
+    jq -c '[.plan, .result, .ratio, .measured_ratio, .wins], (.measured[] | select(.form == "plan"))'
 echo "== one backend, and one that refuses the network"
 try mscgym place net.onnx -o one --backend cpu --processes 1 --quiet | tail -n 2
 REFUSED=onnxruntime try mscgym place net.onnx -o one --quiet --processes 1 | tail -n 11
