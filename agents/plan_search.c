@@ -12,7 +12,7 @@
 // With more choices than this, a step takes the best pair of the first change that has one.
 #define FEW_ENTRIES 100
 // Tasks in a block; a block's least price is kept.
-#define BLOCK_TASKS 256
+#define BLOCK_TASKS 32
 // Greatest relative change of a steady price by rounding.
 #define PRICE_SLACK 1e-7
 
@@ -36,10 +36,9 @@ enum msc_status msc_plan_search_init(struct msc_plan_search *s, struct msc_arena
     s->first_tasks = msc_arena_array(arena, MSC_PLAN_FIRSTS, sizeof *s->first_tasks);
     s->first_choices = msc_arena_array(arena, MSC_PLAN_FIRSTS, sizeof *s->first_choices);
     s->first_values = msc_arena_array(arena, MSC_PLAN_FIRSTS, sizeof *s->first_values);
-    s->first_deltas = msc_arena_array(arena, n, sizeof *s->first_deltas);
     s->block_prices = msc_arena_array(arena, count_blocks(bounds), sizeof *s->block_prices);
-    return is_short || !s->first_deltas || !s->block_prices || !s->loads || !s->shifted ||
-                   !s->deltas || !s->first_tasks || !s->first_choices || !s->first_values
+    return is_short || !s->block_prices || !s->loads || !s->shifted || !s->deltas ||
+                   !s->first_tasks || !s->first_choices || !s->first_values
                ? MSC_FAIL(MSC_E_NOMEM, "out of memory")
                : MSC_OK;
 }
@@ -68,7 +67,7 @@ static void set_field(struct msc_plan_search *s, size_t which) {
 
 static void forget_prices(struct msc_plan_search *s) {
     for (size_t i = 0; i < count_blocks(s->moves.bounds); i++) {
-        s->block_prices[i] = NAN;
+        s->block_prices[i] = -INFINITY;
     }
 }
 
@@ -102,7 +101,6 @@ static void set_deltas(struct msc_plan_search *s, size_t task) {
     for (uint32_t c = 0; c < s->moves.bounds->space->tasks[task].n_choices; c++) {
         size_t entry = msc_plan__entry(s, task, c);
         msc_exact_moves_deltas(&s->moves, task, c, s->deltas + entry * MSC_MAX_BOUNDS);
-        s->first_deltas[entry] = s->deltas[entry * MSC_MAX_BOUNDS];
         s->loads[entry] = load_of(s, entry);
     }
 }
@@ -208,64 +206,14 @@ static void offer_first(struct msc_plan_search *s, size_t *n, const struct chang
     s->first_choices[at] = c->choices[0];
 }
 
-// Looks in the block for a change of lower price than `best`, and stores the block's least price.
-// If prices are steady, only the first bound can be broken.
-static void look_at_block(struct msc_plan_search *s, size_t block, double violation,
-                          struct change *best) {
-    const struct msc_space *space = s->moves.bounds->space;
-    size_t end = (block + 1) * BLOCK_TASKS;
-    double max = s->moves.bounds->items[0].max;
-    double least = INFINITY, best_price = best->n > 0 ? price(best, violation) : INFINITY;
-    for (size_t t = block * BLOCK_TASKS; t < end && t < space->n_tasks; t++) {
-        size_t first = msc_plan__entry(s, t, 0);
-        double now = s->fields[0][first + s->moves.point[t]];
-        for (uint32_t c = 0; c < space->tasks[t].n_choices; c++) {
-            struct change change = {.value = s->fields[0][first + c] - now};
-            change.violation = msc_exact_moves_overshoot(
-                s->moves.values[0] + s->first_deltas[first + c] - max, max);
-            if (c == s->moves.point[t] || !(change.violation < violation)) {
-                continue;
-            }
-            double here = price(&change, violation);
-            least = here < least ? here : least;
-            if (best->n == 0 || here < best_price) {
-                best_price = here;
-                *best = (struct change){.n = 1,
-                                        .tasks = {t},
-                                        .choices = {c},
-                                        .value = change.value,
-                                        .violation = change.violation};
-            }
-        }
-    }
-    s->block_prices[block] = least;
-}
-
-// Whether the price of each change stays the same from step to step, up to rounding. This is so if
-// the only bound is on an additive cost and no single change can reach the bound.
-static bool has_steady_prices(const struct msc_plan_search *s) {
-    const struct msc_exact_bound *bound = &s->moves.bounds->items[0];
-    return s->moves.bounds->n_items == 1 && isinf(bound->min) && s->n_limits == 0 &&
-           !s->moves.has_products &&
-           s->moves.values[0] - bound->max > s->most_delta * (1.0 + PRICE_SLACK);
-}
-
-// The bounds and limits that the current point breaks, and how much one unit of the value adds to
-// the violation. Only a change that brings one of these values nearer to its limit can lower it.
-struct broken {
-    size_t n_items, n_limits;
-    size_t items[MSC_MAX_BOUNDS], limits[MSC_MAX_BOUNDS];
-    double of_item[MSC_MAX_BOUNDS], of_limit[MSC_MAX_BOUNDS];
-};
-
 // What one unit of a value that breaks its limits adds to the violation; 0 if it breaks none.
 static double unit_violation(double value, double min, double max) {
     double limit = value > max ? fabs(max) : fabs(min), size = limit > 0.0 ? limit : 1.0;
     return value > max ? 1.0 / size : value < min ? -1.0 / size : 0.0;
 }
 
-static void find_broken(const struct msc_plan_search *s, struct broken *out) {
-    out->n_items = out->n_limits = 0;
+static void find_broken(const struct msc_plan_search *s, struct msc_plan_broken *out) {
+    memset(out, 0, sizeof *out);
     for (size_t i = 0; i < s->moves.bounds->n_items; i++) {
         const struct msc_exact_bound *bound = &s->moves.bounds->items[i];
         double unit = unit_violation(s->moves.values[i], bound->min, bound->max);
@@ -283,66 +231,69 @@ static void find_broken(const struct msc_plan_search *s, struct broken *out) {
 
 // The most by which a change to the choice `entry` of a task can lower the violation, where `now`
 // is the entry of the task's choice; 0: it cannot.
-static double most_fall(const struct msc_plan_search *s, const struct broken *broken, size_t entry,
-                        size_t now) {
+static double most_fall(const struct msc_plan_search *s, const struct msc_plan_broken *broken,
+                        size_t entry, size_t now) {
     double sum = 0.0;
     for (size_t i = 0; i < broken->n_items; i++) {
-        double rise = broken->of_item[i] * s->deltas[entry * MSC_MAX_BOUNDS + broken->items[i]];
-        sum -= rise < 0.0 ? rise : 0.0;
+        sum -= broken->of_item[i] * s->deltas[entry * MSC_MAX_BOUNDS + broken->items[i]];
     }
     for (size_t i = 0; i < broken->n_limits; i++) {
         const double *field = s->fields[1 + broken->limits[i]];
-        double rise = broken->of_limit[i] * (field[entry] - field[now]);
-        sum -= rise < 0.0 ? rise : 0.0;
+        sum -= broken->of_limit[i] * (field[entry] - field[now]);
     }
     return sum;
 }
 
-// The change of least price among those that lower the violation, or none. A change that raises the
-// value is left out if its price would exceed the least one even if the violation fell the most.
-static struct change cheapest_of_all(const struct msc_plan_search *s, double violation) {
+// Looks in the block for a change that lowers the violation at a lower price than `best`, and
+// stores the least price that any change of the block can have until its fields or the broken
+// bounds change.
+static void look_at_block(struct msc_plan_search *s, size_t block, double violation,
+                          struct change *best) {
     const struct msc_space *space = s->moves.bounds->space;
-    struct change best = {.violation = violation};
-    double best_price = INFINITY, most_price = INFINITY;
-    struct broken broken;
-    find_broken(s, &broken);
-    for (size_t t = 0; t < space->n_tasks; t++) {
+    size_t end =
+        (block + 1) * BLOCK_TASKS < space->n_tasks ? (block + 1) * BLOCK_TASKS : space->n_tasks;
+    double best_price = best->n > 0 ? price(best, violation) : INFINITY, least = INFINITY;
+    for (size_t t = block * BLOCK_TASKS; t < end; t++) {
         size_t first = msc_plan__entry(s, t, 0), now = first + s->moves.point[t];
         for (uint32_t c = 0; c < space->tasks[t].n_choices; c++) {
             double value = s->fields[0][first + c] - s->fields[0][now];
-            double fall = first + c == now ? 0.0 : most_fall(s, &broken, first + c, now);
-            if (!(fall > 0.0) || (value > 0.0 && value > most_price * fall)) {
+            double fall = first + c == now ? 0.0 : most_fall(s, &s->broken, first + c, now);
+            if (!(fall > 0.0)) {
+                continue;
+            }
+            double lowest = value > 0.0 ? value / fall * (1.0 - PRICE_SLACK) : -INFINITY;
+            least = lowest < least ? lowest : least;
+            if (lowest >= best_price) {
                 continue;
             }
             struct change change = {.n = 1, .tasks = {t}, .choices = {c}, .value = value};
             rate_violation(s, &change);
             if (change.violation < violation && price(&change, violation) < best_price) {
-                best = change;
-                best_price = price(&change, violation);
-                most_price = fmax(best_price, 0.0) * (1.0 + PRICE_SLACK);
+                *best = change;
+                best_price = price(best, violation);
             }
         }
     }
-    return best;
+    s->block_prices[block] = least;
 }
 
-// Like cheapest_of_all, but faster with steady prices: only blocks that may have the least price
-// are examined again.
+// The change of least price among those that lower the violation, or none. Only blocks that may
+// have the least price are examined.
 static struct change cheapest_single(struct msc_plan_search *s, double violation) {
-    struct change best = {.violation = violation}, ignored = best;
-    size_t n_blocks = count_blocks(s->moves.bounds);
-    double least = INFINITY;
-    if (!has_steady_prices(s)) {
-        return cheapest_of_all(s, violation);
+    struct change best = {.violation = violation};
+    struct msc_plan_broken broken;
+    size_t n_blocks = count_blocks(s->moves.bounds), first = 0;
+    find_broken(s, &broken);
+    if (memcmp(&broken, &s->broken, sizeof broken) != 0) {
+        s->broken = broken;
+        forget_prices(s);
     }
-    for (size_t i = 0; i < n_blocks; i++) {
-        if (isnan(s->block_prices[i])) {
-            look_at_block(s, i, violation, &ignored);
-        }
-        least = fmin(least, s->block_prices[i]);
+    for (size_t i = 1; i < n_blocks; i++) {
+        first = s->block_prices[i] < s->block_prices[first] ? i : first;
     }
+    look_at_block(s, first, violation, &best);
     for (size_t i = 0; i < n_blocks; i++) {
-        if (s->block_prices[i] <= least + PRICE_SLACK * fabs(least)) {
+        if (i != first && (best.n == 0 || s->block_prices[i] < price(&best, violation))) {
             look_at_block(s, i, violation, &best);
         }
     }
@@ -428,10 +379,13 @@ static void make_change(struct msc_plan_search *s, const struct change *c) {
             change_field(s, which, c->tasks[k], c->choices[k]);
         }
         msc_exact_moves_change(&s->moves, c->tasks[k], c->choices[k]);
-        s->block_prices[c->tasks[k] / BLOCK_TASKS] = NAN;
+        s->block_prices[c->tasks[k] / BLOCK_TASKS] = -INFINITY;
     }
     for (size_t t = 0; s->moves.has_products && t < s->moves.bounds->space->n_tasks; t++) {
         set_deltas(s, t);
+    }
+    if (s->moves.has_products) {
+        forget_prices(s);
     }
     for (size_t k = 0; k < c->n; k++) {
         set_deltas(s, c->tasks[k]);
@@ -444,21 +398,6 @@ static double violation_now(const struct msc_plan_search *s) {
     return none.violation;
 }
 
-static double find_most_delta(const struct msc_plan_search *s) {
-    const struct msc_space *space = s->moves.bounds->space;
-    double most = 0.0;
-    for (size_t t = 0; t < space->n_tasks; t++) {
-        const double *deltas = s->first_deltas + msc_plan__entry(s, t, 0);
-        double low = deltas[0], high = deltas[0];
-        for (uint32_t c = 1; c < space->tasks[t].n_choices; c++) {
-            low = fmin(low, deltas[c]);
-            high = fmax(high, deltas[c]);
-        }
-        most = fmax(most, high - low);
-    }
-    return most;
-}
-
 void msc_plan__start_at(struct msc_plan_search *s, const uint32_t choices[]) {
     msc_exact_moves_start(&s->moves, choices);
     for (size_t which = 0; which <= s->n_limits; which++) {
@@ -468,7 +407,6 @@ void msc_plan__start_at(struct msc_plan_search *s, const uint32_t choices[]) {
         set_deltas(s, t);
     }
     forget_prices(s);
-    s->most_delta = find_most_delta(s);
 }
 
 // ---- Search -----------------------------------------------------------------------------------

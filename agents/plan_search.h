@@ -18,6 +18,14 @@ struct msc_plan_limit {
     double min, max;
 };
 
+// The bounds and limits that a point breaks, and how much one unit of the value adds to the
+// violation. Only a change that brings one of these values nearer to its limit can lower it.
+struct msc_plan_broken {
+    size_t n_items, n_limits;
+    size_t items[MSC_MAX_BOUNDS], limits[MSC_MAX_BOUNDS];
+    double of_item[MSC_MAX_BOUNDS], of_limit[MSC_MAX_BOUNDS];
+};
+
 struct msc_plan_search {
     struct msc_exact_moves moves;
     const struct msc_pair_model *model; // of the minimised value; NULL: only `weights` count
@@ -37,12 +45,11 @@ struct msc_plan_search {
     const uint32_t *start; // [n_tasks], the start; borrowed during a search
     size_t n_changed;
     // Steps towards the bounds examine only blocks of tasks that may have the least price.
-    double *first_deltas; // [n_entries], `deltas` of the first bounded cost
-    double *block_prices; // [n_blocks], least price when last examined; NaN: must be examined again
-    double most_delta;    // most that any one task can change the first bounded cost
-    double price;         // value per unit of load (msc_plan_search_relax)
-    double *loads;        // [n_entries], load (see load_of) of a choice, relative to the point's
-                          // own choice
+    struct msc_plan_broken broken; // at the last such step
+    double *block_prices;  // [n_blocks], a lower limit of the block's prices; -inf: not examined
+    double price;          // value per unit of load (msc_plan_search_relax)
+    double *loads;         // [n_entries], load (see load_of) of a choice, relative to the point's
+                           // own choice
     uint32_t *first_tasks; // [MSC_PLAN_FIRSTS], changes of least value plus price times load
     uint32_t *first_choices;
     double *first_values;
