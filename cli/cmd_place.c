@@ -1,6 +1,7 @@
 #include "cli/placing.h"
 
 #include "base/file.h"
+#include "base/file_hash.h"
 #include "base/json.h"
 #include "base/machine.h"
 #include "base/str.h"
@@ -53,6 +54,7 @@ static const struct msc_cli_option options[] = {
     {.name = "variant",
      .argument = "FILE",
      .type = MSC_CLI_LIST,
+     .values = MSC_CLI_FILES,
      .help = "ONNX of the same network, such as an 8-bit model of `mscgym quantize`, from which "
              "pieces may come, too; may be repeated",
      .details = "Its tensors between pieces have the names that they have in MODEL.",
@@ -166,6 +168,24 @@ static enum msc_status load_network(struct msc_graph **out, const char *path,
     return status;
 }
 
+// A variant is another file than the network and the variants before it, and no piece replaces it.
+static enum msc_status check_variant(const char *const paths[], size_t i,
+                                     const struct msc_place_options *o) {
+    struct msc_hash hash, other;
+    MSC_TRY(msc_split_check_folder(paths[i], o->folder, MSC_PLACE_MOST_GROUPS));
+    MSC_TRY(msc_file_hash(&hash, paths[i]));
+    for (size_t k = 0; k <= i; k++) {
+        const char *path = k == 0 ? o->model : paths[k - 1];
+        MSC_TRY(msc_file_hash(&other, path));
+        if (msc_hash_equal(hash, other)) {
+            return MSC_FAIL(MSC_E_INVALID,
+                            "place: the variant %s is the same model as %s; leave it out", paths[i],
+                            path);
+        }
+    }
+    return MSC_OK;
+}
+
 static enum msc_status load_variants(struct msc_cli_placed *r, const char *const paths[], size_t n,
                                      struct msc_place_options *o) {
     if (n >= MSC_PLACE_MOST_VARIANTS) {
@@ -173,6 +193,7 @@ static enum msc_status load_variants(struct msc_cli_placed *r, const char *const
                         MSC_PLACE_MOST_VARIANTS - 1);
     }
     for (size_t i = 0; i < n; i++) {
+        MSC_TRY(check_variant(paths, i, o));
         MSC_TRY(load_network(&r->graphs[i], paths[i], o));
         r->variants[i] = (struct msc_place_given){.path = paths[i], .g = r->graphs[i]};
     }
