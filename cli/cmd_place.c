@@ -43,7 +43,7 @@ static const struct msc_cli_option options[] = {
      .type = MSC_CLI_LIST,
      .names = "onnxruntime|openvino|tvm|cpu|vulkan",
      .help = "measure this backend: a runtime, or a device of mscgym; may be repeated (default: "
-             "every one found)",
+             "every one found, except tvm)",
      .offset = PLACE(backends)},
     {.name = "input",
      .argument = "FILE",
@@ -284,10 +284,9 @@ static void measure_delivered(struct msc_cli_placed *r, const struct msc_place_o
 
 static enum msc_status find_plan(struct msc_cli_placed *r, const struct place_values *v,
                                  const struct msc_place_options *o, const char *path) {
-    MSC_TRY(msc_place_find(&r->predicted_us, r->graph, r->table, r->choices, o));
-    r->is_cut_short =
-        isfinite(o->most_loss) && (int64_t)r->table->n_losses >= o->most_losses && !v->record;
+    MSC_TRY(msc_place_find(&r->predicted_us, &r->is_cut_short, r->graph, r->table, r->choices, o));
     if (v->record) {
+        r->is_cut_short = false;
         MSC_TRY(msc_cli_read_placed(r->choices, r->table, v->record));
         r->predicted_us = msc_place_table_predict(r->table, r->choices);
     }
