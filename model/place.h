@@ -42,8 +42,6 @@ struct msc_place_options {
     int64_t n_rounds;
     int64_t n_processes;        // fresh processes of a check, at most MSC_PLACE_MOST_PROCESSES
     int64_t most_groups;        // groups of which every run is measured
-    const char *const *plugins; // for the manifest
-    size_t n_plugins;
     const struct msc_log *log;
     const struct msc_cancel *cancel;
 };
