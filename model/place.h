@@ -40,8 +40,8 @@ struct msc_place_options {
     size_t n_bindings;
     int n_threads;
     int64_t n_rounds;
-    int64_t n_processes;        // fresh processes of a check, at most MSC_PLACE_MOST_PROCESSES
-    int64_t most_groups;        // groups of which every run is measured
+    int64_t n_processes; // fresh processes of a check, at most MSC_PLACE_MOST_PROCESSES
+    int64_t most_groups; // groups of which every run is measured
     const struct msc_log *log;
     const struct msc_cancel *cancel;
 };
