@@ -1,6 +1,7 @@
 #include "cli/placing.h"
 
 #include "base/file.h"
+#include "base/file_hash.h"
 #include "base/json.h"
 #include "base/machine.h"
 #include "base/str.h"
@@ -42,7 +43,7 @@ static const struct msc_cli_option options[] = {
      .type = MSC_CLI_LIST,
      .names = "onnxruntime|openvino|tvm|cpu|vulkan",
      .help = "measure this backend: a runtime, or a device of mscgym; may be repeated (default: "
-             "every one found)",
+             "every one found, except tvm)",
      .offset = PLACE(backends)},
     {.name = "input",
      .argument = "FILE",
@@ -53,6 +54,7 @@ static const struct msc_cli_option options[] = {
     {.name = "variant",
      .argument = "FILE",
      .type = MSC_CLI_LIST,
+     .values = MSC_CLI_FILES,
      .help = "ONNX of the same network, such as an 8-bit model of `mscgym quantize`, from which "
              "pieces may come, too; may be repeated",
      .details = "Its tensors between pieces have the names that they have in MODEL.",
@@ -166,6 +168,24 @@ static enum msc_status load_network(struct msc_graph **out, const char *path,
     return status;
 }
 
+// A variant is another file than the network and the variants before it, and no piece replaces it.
+static enum msc_status check_variant(const char *const paths[], size_t i,
+                                     const struct msc_place_options *o) {
+    struct msc_hash hash, other;
+    MSC_TRY(msc_split_check_folder(paths[i], o->folder, MSC_PLACE_MOST_GROUPS));
+    MSC_TRY(msc_file_hash(&hash, paths[i]));
+    for (size_t k = 0; k <= i; k++) {
+        const char *path = k == 0 ? o->model : paths[k - 1];
+        MSC_TRY(msc_file_hash(&other, path));
+        if (msc_hash_equal(hash, other)) {
+            return MSC_FAIL(MSC_E_INVALID,
+                            "place: the variant %s is the same model as %s; leave it out", paths[i],
+                            path);
+        }
+    }
+    return MSC_OK;
+}
+
 static enum msc_status load_variants(struct msc_cli_placed *r, const char *const paths[], size_t n,
                                      struct msc_place_options *o) {
     if (n >= MSC_PLACE_MOST_VARIANTS) {
@@ -173,6 +193,7 @@ static enum msc_status load_variants(struct msc_cli_placed *r, const char *const
                         MSC_PLACE_MOST_VARIANTS - 1);
     }
     for (size_t i = 0; i < n; i++) {
+        MSC_TRY(check_variant(paths, i, o));
         MSC_TRY(load_network(&r->graphs[i], paths[i], o));
         r->variants[i] = (struct msc_place_given){.path = paths[i], .g = r->graphs[i]};
     }
@@ -263,10 +284,9 @@ static void measure_delivered(struct msc_cli_placed *r, const struct msc_place_o
 
 static enum msc_status find_plan(struct msc_cli_placed *r, const struct place_values *v,
                                  const struct msc_place_options *o, const char *path) {
-    MSC_TRY(msc_place_find(&r->predicted_us, r->graph, r->table, r->choices, o));
-    r->is_cut_short =
-        isfinite(o->most_loss) && (int64_t)r->table->n_losses >= o->most_losses && !v->record;
+    MSC_TRY(msc_place_find(&r->predicted_us, &r->is_cut_short, r->graph, r->table, r->choices, o));
     if (v->record) {
+        r->is_cut_short = false;
         MSC_TRY(msc_cli_read_placed(r->choices, r->table, v->record));
         r->predicted_us = msc_place_table_predict(r->table, r->choices);
     }

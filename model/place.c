@@ -49,9 +49,7 @@ static enum msc_status split(struct msc_pieces **out, const struct msc_graph *g,
                                               .folder = folder,
                                               .parts = (const struct msc_graph *const *)graphs,
                                               .backends = parts->backends,
-                                              .n_plan = parts->tiling.n,
-                                              .plugins = o->plugins,
-                                              .n_plugins = o->n_plugins};
+                                              .n_plan = parts->tiling.n};
     enum msc_status status = msc_place__networks(networks, g, p, o, &arena);
     status = status == MSC_OK ? extract_parts(graphs, parts, networks) : status;
     status = status == MSC_OK ? msc_split(out, g, &options) : status;

@@ -3,9 +3,10 @@
 //
 //     MSC_TRY(msc_graph_split(&g, loaded));
 //     MSC_TRY_OUT(msc_place_measure(&table, g, &o));
-//     MSC_TRY_OUT(msc_place_find(&us, g, table, choices, &o));
-//     MSC_TRY_OUT(msc_place_check(&check, g, table, choices, &o));    // in fresh processes
-//     MSC_TRY_OUT(msc_place_deliver(&pieces, g, table, check.wins ? choices : check.best, &o));
+//     MSC_TRY_OUT(msc_place_find(&us, &is_cut_short, g, table, choices, &o));
+//     MSC_TRY_OUT(msc_place_losses(losses, &loss, g, table, choices, &o));
+//     MSC_TRY_OUT(msc_place_check(&check, g, table, choices, losses, &o)); // in fresh processes
+//     MSC_TRY_OUT(msc_place_deliver(&pieces, g, table, check.best, &o));
 #ifndef MSC_MODEL_PLACE_H
 #define MSC_MODEL_PLACE_H
 
@@ -31,6 +32,7 @@ struct msc_place_options {
     int64_t most_losses;         // in the table; more are not measured
     const char *folder;          // gets the pieces and the manifest; exists
     const char *const *backends; // runtimes and devices of mscgym; none: every one found
+                                 // that is not slow
     size_t n_backends;
     const char *inputs; // .npz of samples; NULL: random inputs
     int64_t batch;
@@ -38,10 +40,8 @@ struct msc_place_options {
     size_t n_bindings;
     int n_threads;
     int64_t n_rounds;
-    int64_t n_processes;        // fresh processes of a check, at most MSC_PLACE_MOST_PROCESSES
-    int64_t most_groups;        // groups of which every run is measured
-    const char *const *plugins; // for the manifest
-    size_t n_plugins;
+    int64_t n_processes; // fresh processes of a check, at most MSC_PLACE_MOST_PROCESSES
+    int64_t most_groups; // groups of which every run is measured
     const struct msc_log *log;
     const struct msc_cancel *cancel;
 };
@@ -59,9 +59,11 @@ enum msc_status msc_place_measure(struct msc_place_table **out, const struct msc
 
 // The point of least predicted latency within options' bound on the loss, which is measured with
 // mscgym's own kernels on the samples of `inputs`, for combinations that the table lacks, until
-// it has most_losses. MSC_E_NOT_FOUND and MSC_E_INVALID as msc_place_table_best_within.
-enum msc_status msc_place_find(double *us, const struct msc_graph *g, struct msc_place_table *p,
-                               uint32_t choices[], const struct msc_place_options *o);
+// it has most_losses. *is_cut_short: this limit left the loss of a faster point unknown.
+// MSC_E_NOT_FOUND and MSC_E_INVALID as msc_place_table_best_within.
+enum msc_status msc_place_find(double *us, bool *is_cut_short, const struct msc_graph *g,
+                               struct msc_place_table *p, uint32_t choices[],
+                               const struct msc_place_options *o);
 // Losses of the network's variants as a whole [n_variants of the table], and of a point. NaN if
 // there are no samples.
 enum msc_status msc_place_losses(double of_variants[], double *of_point, const struct msc_graph *g,

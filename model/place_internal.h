@@ -51,7 +51,8 @@ enum msc_status msc_place__see(struct msc_place_measure *m, const struct msc_pla
 bool msc_place__next(struct msc_place_tiling *t, const struct msc_place_measure *m);
 // Fills the latencies of runs, and the prices of cuts, from everything that was measured.
 void msc_place__conclude(struct msc_place_table *p, const struct msc_place_measure *m);
-// Measures a point as a chain. The latencies of its runs become those that they have in it.
+// Measures a point as a chain. The latencies of its runs become those that they have in it; NaN: a
+// run was refused.
 enum msc_status msc_place__see_point(struct msc_place_table *p, struct msc_place_measure *m,
                                      const uint32_t choices[]);
 

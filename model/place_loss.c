@@ -10,6 +10,8 @@
 #include <math.h>
 #include <string.h>
 
+#define WORST_LOSS 1e30 // stands for NaN and infinity, which a table cannot hold
+
 struct meter {
     const struct msc_graph *g;
     struct msc_place_table *p;
@@ -19,6 +21,7 @@ struct meter {
     const char *folder, *file;       // of pieces, and of their outputs
     struct msc_array_list reference; // outputs of the network; empty until they are needed
     int64_t n_left;                  // losses that may be measured
+    bool is_cut_short;               // a loss was left unknown because of n_left
 };
 
 static enum msc_status run_pieces(struct msc_array_list *outputs, struct meter *m,
@@ -49,13 +52,9 @@ static enum msc_status need_reference(struct meter *m) {
     return m->reference.n > 0 ? MSC_OK : run_variants(&m->reference, m, network);
 }
 
-// The loss `mse` of one output (env/loss.h), the mean over the samples; NaN: it is no float.
-static double output_loss(const struct msc_array *y, const struct msc_array *z) {
+// The loss `mse` of one output (env/loss.h), the mean over the n samples.
+static double mean_loss(const struct msc_array *y, const struct msc_array *z, int64_t n) {
     const struct msc_loss loss = {.kind = MSC_LOSS_MSE};
-    int64_t n = msc_array_n_dims(y) > 0 ? msc_array_dim(y, 0) : 0;
-    if (msc_array_dtype(y) != MSC_DTYPE_F32 || n == 0) {
-        return NAN;
-    }
     int64_t size = msc_array_n_elements(y) / n;
     const struct msc_loss_shape shape = {.outer = 1, .axis = size, .inner = 1};
     const float *a = msc_array_data(y), *b = msc_array_data(z);
@@ -64,13 +63,31 @@ static double output_loss(const struct msc_array *y, const struct msc_array *z) 
     for (int64_t i = 0; i < n; i++) {
         sum += msc_loss_sample(&loss, &a[i * size], &b[i * size], shape, mean_square);
     }
-    return sum / (double)n;
+    return fmin(sum / (double)n, WORST_LOSS); // also if it is NaN
+}
+
+static bool has_loss(const struct msc_array *y) {
+    return msc_dtype_is_float(msc_array_dtype(y)) && msc_array_n_dims(y) > 0 &&
+           msc_array_n_elements(y) > 0;
+}
+
+static enum msc_status output_loss(double *out, const struct msc_array *y,
+                                   const struct msc_array *z) {
+    struct msc_array *a = NULL, *b = NULL;
+    MSC_TRY(msc_array_convert(&a, y, MSC_DTYPE_F32));
+    enum msc_status status = msc_array_convert(&b, z, MSC_DTYPE_F32);
+    if (status == MSC_OK) {
+        *out = mean_loss(a, b, msc_array_dim(y, 0));
+    }
+    msc_array_release(a);
+    msc_array_release(b);
+    return status;
 }
 
 // The mean over the outputs that are floats.
 static enum msc_status compare(double *out, const struct meter *m,
                                const struct msc_array_list *outputs) {
-    double sum = 0.0;
+    double sum = 0.0, loss;
     size_t n = 0;
     for (size_t i = 0; i < m->reference.n; i++) {
         const char *name = m->reference.names[i];
@@ -78,19 +95,21 @@ static enum msc_status compare(double *out, const struct meter *m,
         if (!z || msc_array_dtype(z) != msc_array_dtype(y) ||
             msc_array_n_elements(z) != msc_array_n_elements(y)) {
             return MSC_FAIL(MSC_E_INVALID,
-                            "placement: output %s of a variant has another type or shape than that "
-                            "of the network",
-                            name);
+                            "%s: output %s of a variant has another type or number of elements on "
+                            "the samples",
+                            m->o->model, name);
         }
-        double loss = output_loss(y, z);
-        sum += isnan(loss) ? 0.0 : loss;
-        n += !isnan(loss);
+        if (has_loss(y)) {
+            MSC_TRY(output_loss(&loss, y, z));
+            sum += loss;
+            n++;
+        }
     }
     *out = sum / (double)n;
     return n > 0 ? MSC_OK
                  : MSC_FAIL(MSC_E_INVALID,
-                            "%s: no output is float32, so no loss can be computed; leave out the "
-                            "bound",
+                            "%s: no output is a float, so no loss can be computed; leave out "
+                            "--input and --loss-max",
                             m->o->model);
 }
 
@@ -99,6 +118,7 @@ static enum msc_status measure(double *out, void *payload, const uint32_t varian
     struct msc_array_list outputs = {0};
     *out = NAN;
     if (m->n_left == 0) {
+        m->is_cut_short = true;
         return MSC_OK;
     }
     m->n_left--;
@@ -144,12 +164,14 @@ static void meter_finish(struct meter *m) {
     msc_arena_finish(&m->arena);
 }
 
-enum msc_status msc_place_find(double *us, const struct msc_graph *g, struct msc_place_table *p,
-                               uint32_t choices[], const struct msc_place_options *o) {
+enum msc_status msc_place_find(double *us, bool *is_cut_short, const struct msc_graph *g,
+                               struct msc_place_table *p, uint32_t choices[],
+                               const struct msc_place_options *o) {
     struct meter m = {.g = g, .p = p, .o = o};
     const struct msc_place_bound bound = {.most = o->most_loss, .measure = measure, .payload = &m};
     enum msc_status status = meter_init(&m);
     status = status == MSC_OK ? msc_place_table_best_within(us, p, &bound, choices) : status;
+    *is_cut_short = m.is_cut_short;
     meter_finish(&m);
     return status;
 }

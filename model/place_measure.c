@@ -1,6 +1,7 @@
 // Measures the table of placement: first each group in its place, to join neighbours that prefer
 // the same backend, then every run of the groups that are left, then the best mixes as they are.
 #include "base/file.h"
+#include "base/str.h"
 #include "graph/cost.h"
 #include "graph/passes/chain.h"
 #include "kernels/vulkan/vulkan.h"
@@ -50,7 +51,7 @@ enum msc_status msc_place__start(struct msc_runtime **out, const struct msc_plac
     return MSC_OK;
 }
 
-// Names every backend of this machine, unless the options name some.
+// Lists every backend of this machine that is not slow, unless the options name some.
 static enum msc_status choose_backends(struct msc_place_measure *m) {
     const struct msc_runtime_host *host = msc_runtime_host(m->runtime);
     size_t most = (m->o->n_backends + host->n_found + 2) * m->n_variants;
@@ -66,8 +67,9 @@ static enum msc_status choose_backends(struct msc_place_measure *m) {
         m->backends[m->n_backends++] = m->o->backends[i];
     }
     for (size_t i = 0; i < host->n_found && m->o->n_backends == 0; i++) {
-        if (host->found[i].version && host->found[i].runs_chains) {
-            m->backends[m->n_backends++] = host->found[i].name;
+        const struct msc_runtime_found *f = &host->found[i];
+        if (f->version && f->runs_chains && !f->is_slow) {
+            m->backends[m->n_backends++] = f->name;
         }
     }
     if (m->o->n_backends == 0 && host->own.version) {
@@ -245,12 +247,13 @@ static enum msc_status describe(struct msc_place_table *p, const struct msc_plac
 static enum msc_status best_mix(struct msc_place_table *p, const struct msc_place_measure *m,
                                 uint32_t choices[]) {
     double wholes[MSC_PLACE_MOST_BACKENDS], us;
+    bool is_cut_short;
     double *of_table = msc_place_table_us(p, 0, p->n_groups - 1, 0);
     memcpy(wholes, of_table, p->n_backends * sizeof wholes[0]);
     for (size_t b = 0; b < p->n_backends; b++) {
         of_table[b] = NAN;
     }
-    enum msc_status status = msc_place_find(&us, m->g, p, choices, m->o);
+    enum msc_status status = msc_place_find(&us, &is_cut_short, m->g, p, choices, m->o);
     memcpy(of_table, wholes, p->n_backends * sizeof wholes[0]);
     return status;
 }
@@ -321,13 +324,50 @@ static enum msc_status find_groups(struct msc_place_measure *m) {
     return m->n_variants > 1 ? keep_common_cuts(m, m->n_groups) : MSC_OK;
 }
 
+// Lists the open lengths of inputs that no binding sets, except the number of samples.
+static void list_open_lengths(struct msc_str *out, const struct msc_place_measure *m) {
+    for (int32_t i = 0; i < msc_graph_n_prims(m->g); i++) {
+        const struct msc_prim *prim = msc_graph_prim(m->g, i);
+        bool is_set = i == msc_graph_sample_symbol(m->g) || strcmp(prim->optype, "shape") != 0;
+        for (size_t b = 0; b < m->o->n_bindings; b++) {
+            is_set = is_set || strcmp(m->o->bindings[b].symbol, prim->name) == 0;
+        }
+        if (!is_set) {
+            msc_str_printf(out, "%s%s", out->length > 0 ? ", " : "", prim->name);
+        }
+    }
+}
+
+// A network may not run with random inputs, whose open lengths are 1. Then the error names the
+// network's file and these lengths, not a temporary file.
+static enum msc_status see_whole_first(struct msc_place_measure *m) {
+    enum msc_status status = msc_place__see_whole(m);
+    struct msc_str lengths = {0};
+    if (status == MSC_OK || m->o->inputs) {
+        return status;
+    }
+    list_open_lengths(&lengths, m);
+    if (msc_str_status(&lengths) == MSC_OK && lengths.length > 0) {
+        const char *reason = strstr(msc_status_message(), m->scratch.path);
+        reason = reason ? strstr(reason, ".onnx: ") : NULL;
+        reason =
+            msc_arena_strdup(&m->arena, reason ? reason + strlen(".onnx: ") : msc_status_message());
+        status = MSC_FAIL(status,
+                          "%s: it cannot run with random inputs whose open lengths (%s) are 1; set "
+                          "them, for example with --bind NAME=32, or give samples with --input: %s",
+                          m->o->model, msc_str_text(&lengths), reason ? reason : "out of memory");
+    }
+    msc_str_finish(&lengths);
+    return status;
+}
+
 static enum msc_status measure_all(struct msc_place_table **out, struct msc_place_measure *m) {
     MSC_TRY(msc_scratch_make(&m->scratch, &m->arena));
     MSC_TRY(msc_place__start(&m->runtime, m->o, m->o->backends, m->o->n_backends));
     MSC_TRY(choose_backends(m));
     MSC_TRY(find_groups(m));
     MSC_TRY(msc_place__begin(m, "part"));
-    MSC_TRY(msc_place__see_whole(m));
+    MSC_TRY(see_whole_first(m));
     MSC_TRY(join_groups(m));
     MSC_TRY(msc_place_table_create(out, m->n_groups, m->n_backends));
     enum msc_status status = fill_table(*out, m);

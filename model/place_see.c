@@ -183,14 +183,23 @@ static double part_us(struct request *r, size_t chain, size_t tile) {
     return msc_quartiles_of(part->us, r->latency.n_rounds).median;
 }
 
+// The tile that ran before this one in a chain, in which pieces that were refused are left out; the
+// tile itself: none did.
+static size_t tile_before(const struct msc_runtime_part parts[], size_t tile) {
+    size_t before = tile;
+    while (before > 0 && parts[before - 1].missing) {
+        before--;
+    }
+    return before > 0 ? before - 1 : tile;
+}
+
 static void note(struct request *r, size_t chain) {
     struct msc_place_seen *s = r->m->seen;
     const uint32_t *choices = &r->choices[chain * r->t->n];
     const struct msc_runtime_part *parts = &r->parts[chain * r->t->n];
     for (size_t i = 0; i < r->t->n; i++) {
         size_t first = r->t->firsts[i], last = r->t->firsts[i + 1] - 1;
-        bool has_before = i > 0 && !parts[i - 1].missing;
-        size_t at = seen_index(s, first, last, choices[i], choices[has_before ? i - 1 : i]);
+        size_t at = seen_index(s, first, last, choices[i], choices[tile_before(parts, i)]);
         double us = part_us(r, chain, i);
         if (!isnan(us)) {
             s->us[at] += (us - s->us[at]) / ++s->counts[at];
@@ -354,6 +363,14 @@ void msc_place__tile(struct msc_place_tiling *t, const uint32_t choices[], size_
     t->firsts[t->n] = n_groups;
 }
 
+// The latency of a piece without the price of the cut before it; NaN: it was left out.
+static double part_us_alone(struct request *r, const struct msc_place_table *p, size_t chain,
+                            size_t tile) {
+    size_t from = tile_before(&r->parts[chain * r->t->n], tile);
+    double cut = *msc_place_table_cut(p, r->t->firsts[tile], r->choices[from], r->choices[tile]);
+    return part_us(r, chain, tile) - cut;
+}
+
 static enum msc_status see_point(struct request *r, struct msc_place_table *p,
                                  const uint32_t choices[]) {
     MSC_TRY(request_init(r, 1));
@@ -363,14 +380,11 @@ static enum msc_status see_point(struct request *r, struct msc_place_table *p,
     MSC_TRY(request_run(r));
     for (size_t i = 0; i < r->t->n; i++) {
         size_t first = r->t->firsts[i], last = r->t->firsts[i + 1] - 1;
-        double cut = i > 0 ? *msc_place_table_cut(p, first, r->choices[i - 1], r->choices[i]) : 0.0;
         double us = 0.0;
         for (size_t c = 0; c < r->n_chains; c++) {
-            us += part_us(r, c, i) / (double)r->n_chains;
+            us += part_us_alone(r, p, c, i) / (double)r->n_chains;
         }
-        if (!isnan(us)) {
-            *msc_place_table_us(p, first, last, r->choices[i]) = fmax(us - cut, 0.0);
-        }
+        *msc_place_table_us(p, first, last, r->choices[i]) = isnan(us) ? NAN : fmax(us, 0.0);
     }
     return MSC_OK;
 }

@@ -102,6 +102,16 @@ enum msc_status msc_resident_shape(struct msc_resident *r, int64_t input, int64_
     return MSC_OK;
 }
 
+const char *msc_resident_length(const struct msc_resident *r, int64_t input, int64_t axis) {
+    const struct msc_graph *g = r->model->graph;
+    if (input < 0 || input >= msc_graph_n_inputs(g)) {
+        return NULL;
+    }
+    const struct msc_tensor *t = msc_graph_tensor(g, msc_graph_input(g, (int32_t)input));
+    bool is_open = axis >= 0 && axis < t->n_dims && t->prims[axis] != MSC_NO_ID;
+    return is_open ? msc_graph_prim(g, t->prims[axis])->name : NULL;
+}
+
 enum msc_status msc_resident_input(struct msc_resident_value *out, const struct msc_resident *r,
                                    int64_t i) {
     MSC_TRY(check_index(i, msc_resident_n_inputs(r), r, "input"));

@@ -44,6 +44,8 @@ enum msc_status msc_resident_input(struct msc_resident_value *out, const struct 
                                    int64_t i);
 enum msc_status msc_resident_output(struct msc_resident_value *out, const struct msc_resident *r,
                                     int64_t i);
+// The name of an open length of an input, which --bind takes; NULL: the length has none.
+const char *msc_resident_length(const struct msc_resident *r, int64_t input, int64_t axis);
 // The first run prepares the model for the shapes of its inputs, and moves the inputs' data: call
 // msc_resident_input again. MSC_E_INVALID: an input has no shape, or the shapes do not fit.
 // MSC_E_UNSUPPORTED: the model has branches, which one batch could decide wrongly for the next.

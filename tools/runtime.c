@@ -144,6 +144,7 @@ static enum msc_status read_found(struct msc_runtime_found *out, const cJSON *it
         return MSC_FAIL(MSC_E_NOMEM, "out of memory");
     }
     out->runs_chains = !cJSON_IsFalse(msc_json_get(item, "chains"));
+    out->is_slow = cJSON_IsTrue(msc_json_get(item, "slow"));
     if (!out->version == !out->missing) {
         return MSC_FAIL(MSC_E_FORMAT, "answer: %s must have \"version\" or \"missing\"", name);
     }

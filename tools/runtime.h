@@ -44,6 +44,7 @@ struct msc_runtime_found {
     const char *version; // NULL: not usable
     const char *missing; // why it is not usable, and what to do; NULL: usable
     bool runs_chains;    // takes pieces of networks (tools/runtime_chains.h)
+    bool is_slow;        // takes minutes to load a model, so it is used only if it is named
 };
 struct msc_runtime_host {
     const char *processor;

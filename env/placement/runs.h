@@ -1,7 +1,7 @@
 // Models of runs of groups: what backends are measured on.
 //
 //     MSC_TRY(msc_place_groups(groups, g, table));                           // [n_joints]
-//     MSC_TRY(msc_place_align(networks, paths, n_variants, groups, n_groups, &arena));
+//     MSC_TRY(msc_place_align(networks, paths, n_variants, n_groups, &arena));
 //     const struct msc_place_runs runs = {.networks = networks, .folder = folder};
 //     MSC_TRY(msc_place_write_run(&piece, &runs, 0, 2, 4, "run", &arena));   // groups 2 to 4
 //
@@ -32,8 +32,9 @@ struct msc_place_network {
 
 // Cuts a variant where the network is cut, and fills groups and ends, in the arena. is_cut
 // [n_groups - 1]: whether the network is cut after each group; cuts that the variant cannot have are
-// cleared and left out. MSC_E_INVALID: its inputs or outputs are others than the network's.
-// `path` is the variant's.
+// cleared and left out. Joints that the tensor at a cut does not reach are on the side that needs
+// them, and each output is in the same group as in the network. MSC_E_INVALID: the variant's inputs
+// or outputs differ from the network's in name, type or shape. `path` is the variant's.
 enum msc_status msc_place_cut_variant(struct msc_place_network *variant, bool is_cut[],
                                       const struct msc_place_network *network, size_t n_groups,
                                       const char *path, struct msc_arena *arena);

@@ -113,6 +113,66 @@ def check_mix(mscgym, folder, result, samples, wanted):
         check(numpy.allclose(arrays["y"], wanted, rtol=1e-4, atol=1e-5), "mscgym run")
 
 
+def check_broken(mscgym, folder, network, inputs):
+    """A variant whose outputs overflow is outside every bound, and its loss can be read back from the table."""
+    broken = os.path.join(folder, "broken.onnx")
+    model = onnx.load(network)
+    for weight in model.graph.initializer:
+        if weight.name == "w1":
+            weight.CopyFrom(numpy_helper.from_array(numpy.full_like(WEIGHTS["w1"], 3e38), "w1"))
+    onnx.save(model, broken)
+    arguments = "--input", inputs, "--loss-max", "1000"
+    result = place(mscgym, network, "--variant", broken, "-o", os.path.join(folder, "broken"), "--groups", "2",
+                   "--backend", "onnxruntime", *arguments)
+    check(result["result"][-1] == "onnxruntime" and result["variant_losses"][1] == 1e30, result)  # w1 is at the end
+    result = place(mscgym, network, "--table", os.path.join(folder, "broken", "placement.json"), "-o",
+                   os.path.join(folder, "again"), *arguments)
+    check(result["result"][-1] == "onnxruntime" and not result["cut_short"], result)
+
+
+def check_half(mscgym, folder):
+    """Losses of outputs of float16, and no search that is said to be cut short because the table is full."""
+    paths = [os.path.join(folder, name) for name in ("half.onnx", "half_small.onnx")]
+    weights = numpy.full((4, 4, 1, 1), 0.25, numpy.float16), numpy.full((4, 4, 1, 1), 0.245, numpy.float16)
+    for path, weight in zip(paths, weights):
+        graph = helper.make_graph(
+            convolve("x", "w", "c") + [helper.make_node("Relu", ["c"], ["y"])], "half",
+            [helper.make_tensor_value_info("x", TensorProto.FLOAT16, ["N", 4, 4, 4])],
+            [helper.make_tensor_value_info("y", TensorProto.FLOAT16, ["N", 4, 6, 6])],
+            [numpy_helper.from_array(weight, "w")])
+        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)])
+        model.ir_version = 9
+        onnx.save(model, path)
+    samples = GENERATOR.uniform(0.5, 1, (3, 4, 4, 4)).astype(numpy.float16)
+    inputs = os.path.join(folder, "half.npz")
+    numpy.savez(inputs, x=samples)
+    result = place(mscgym, paths[0], "--variant", paths[1], "-o", os.path.join(folder, "half"), "--backend",
+                   "onnxruntime", "--input", inputs, "--loss-max", "1", "--losses", "4")
+    wanted = loss(*(run(path, {"x": samples}).astype(numpy.float64) for path in paths))
+    check(abs(result["variant_losses"][1] - wanted) < 0.05 * wanted, (result, wanted))
+    check(not result["cut_short"], result)
+
+
+def check_open(mscgym, folder):
+    """Open lengths of random inputs, also where only mscgym's own kernels name them."""
+    path = os.path.join(folder, "open.onnx")
+    graph = helper.make_graph(
+        [helper.make_node("Conv", ["x", "w0"], ["c"]), helper.make_node("Relu", ["c"], ["y"])], "open",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["N", 4, 8, "W"])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, ["N", 8, 6, "V"])],
+        [numpy_helper.from_array(WEIGHTS["w0"], "w0")])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)])
+    model.ir_version = 9
+    onnx.save(model, path)
+    for backend in ("onnxruntime", "cpu"):
+        arguments = path, "-o", os.path.join(folder, "open"), "--backend", backend
+        result = place(mscgym, *arguments, "--bind", "W=20")
+        check(result["measured"][0]["error"] < 1e-4, result)
+        made = subprocess.run([mscgym, "place", *arguments, "--quiet"], stderr=subprocess.PIPE, text=True, check=False)
+        check(made.returncode != 0 and made.stderr.startswith(f"mscgym: {path}: ") and "--bind" in made.stderr and
+              "part_" not in made.stderr, made.stderr)
+
+
 def main():
     mscgym, runtime, library = sys.argv[1:4]
     os.environ["MSCGYM_RUNTIME"] = f"{sys.executable} {os.path.abspath(runtime)}"
@@ -146,6 +206,9 @@ def main():
         tight = place(mscgym, network, "--table", table, "-o", os.path.join(folder, "tight"), "--input", inputs,
                       "--loss-max", str(wanted["mix"] / 2))
         check(set(tight["result"]) == {"onnxruntime"} and tight["loss"] == 0, tight)
+        check_broken(mscgym, folder, network, inputs)
+        check_half(mscgym, folder)
+        check_open(mscgym, folder)
     print("passed")
 
 

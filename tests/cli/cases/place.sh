@@ -6,10 +6,10 @@ cat >runtime.py <<'END_OF_SCRIPT'
 import json, os, re, sys
 
 HOST = {"protocol": 1, "processor": "A chip", "features": [], "threads": 2,
-        "runtimes": [{"name": "onnxruntime", "version": "1.2.3"},
+        "runtimes": [{"name": "onnxruntime", "version": "1.2.3"}, {"name": "tvm", "version": "0.9", "slow": True},
                      {"name": "openvino", "missing": "pip install openvino"}],
         "own": {"name": "mscgym", "version": "libmscgym"}}
-WHOLE = {"onnxruntime": 130.0, "cpu": 90.0}
+WHOLE = {"onnxruntime": 130.0, "cpu": 90.0, "tvm": 200.0}
 
 
 def latency(pieces):
@@ -114,6 +114,9 @@ mscgym place net.onnx -o again --threads 1 --rounds 3 --processes 1 --quiet >aga
 cmp again/placement.json placed/placement.json
 LEFT_OUT=cpu_1_1 mscgym place net.onnx -o left --rounds 3 --processes 1 --quiet | grep -A 3 "the plan:"
 jq -c '.runs[] | select(.first == 1) | [.first, .last, (.us | map(if . then round else . end))]' left/placement.json | head -n 2
+LEFT_OUT=cpu_1_1 mscgym place net.onnx -o left --rounds 3 --processes 1 --backend onnxruntime --backend cpu \
+    --backend tvm --quiet >left.txt
+jq -c '.runs[] | select(.first == 2 and .last == 2) | .us | map(. * 10 | round / 10)' left/placement.json
 WRONG=cpu_1_1 mscgym place net.onnx -o left --rounds 3 --processes 1 --threads 1 2>&1 | grep -o "no kernel: its.*" |
     sort -u
 mscgym place net.onnx -o joined --rounds 3 --processes 1 --groups 2 --quiet | grep -A 3 "the plan:"
@@ -139,7 +142,7 @@ try mscgym place net.onnx -o x --groups 0
 try mscgym place net.onnx -o x --rounds 0
 try mscgym place net.onnx -o x --processes 65
 try mscgym place net.onnx -o x --backend openvino
-try mscgym place net.onnx -o x --backend tvm
+try mscgym place net.onnx -o x --backend ncnn
 try mscgym place absent.onnx -o x
 try mscgym place net.onnx -o x --record msc_workspace/gym_0.jsonl
 jq '.runs[0].us[0] = 11' placed/placement.json >other.json

@@ -100,5 +100,11 @@ try mscgym place net.onnx --variant absent.onnx -o x --backend cpu "$@"
 cp "$FILES/branch.onnx" .
 try mscgym place net.onnx --variant branch.onnx -o x --backend cpu "$@"
 try mscgym place net.onnx --table placed/placement.json --variant small.onnx -o x "$@"
+try mscgym place net.onnx --variant net.onnx -o x --backend cpu "$@"
+try mscgym place net.onnx --variant small.onnx --variant ./small.onnx -o x --backend cpu "$@"
+mkdir own
+cp small.onnx own/piece3.onnx
+try mscgym place net.onnx --variant own/piece3.onnx -o own --backend cpu "$@"
+ls own
 cp net.onnx small.onnx
 try mscgym place net.onnx --table placed/placement.json -o x "$@"
