@@ -2,6 +2,7 @@
 
 #include "base/str.h"
 #include "graph/wide.h"
+#include "tools/linear_algebra.h"
 
 #include <string.h>
 
@@ -94,6 +95,7 @@ enum msc_status msc_pruner_create(struct msc_pruner **out, const struct msc_grap
                                   const struct msc_pruner_options *options, uint64_t memory_bytes) {
     struct msc_pruner *p = msc_alloc_zero(1, sizeof(*p));
     MSC_TRY(MSC_ALLOCATED(p));
+    msc_linear_algebra_begin();
     p->g = g;
     p->options = options;
     p->memory_bytes = memory_bytes;

@@ -2,7 +2,6 @@
 // loaded.
 #include "base/cancel.h"
 #include "base/str.h"
-#include "tools/linear_algebra.h"
 #include "tools/pruner_internal.h"
 
 #include <string.h>
@@ -255,7 +254,6 @@ enum msc_status msc_pruner_prepare(struct msc_pruner *p, struct msc_evaluator *e
     struct msc_pruner_kept none = {.kept = NULL};
     struct msc_pruner_preparation how = *preparation;
     how.kept = how.kept ? how.kept : &none;
-    msc_linear_algebra_begin();
     MSC_TRY(needs_moments(p) ? measure_moments(p, ev, &how) : MSC_OK);
     return rank_groups(p, &how);
 }
@@ -390,7 +388,6 @@ static enum msc_status load_moment(struct msc_pruner *p, const struct msc_array_
 enum msc_status msc_pruner_load(struct msc_pruner *p, const struct msc_array_list *list) {
     struct msc_str name = {0};
     enum msc_status status = MSC_OK;
-    msc_linear_algebra_begin();
     for (int32_t g = 0; g < p->channels.n_groups; g++) {
         for (int i = 0; i < MSC_N_CRITERIA; i++) {
             if (msc_pruner_is_cut(p, g) && msc_pruner_uses(p, (enum msc_criterion)i)) {

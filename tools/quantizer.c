@@ -2,6 +2,7 @@
 
 #include "base/str.h"
 #include "tools/bias_edits.h"
+#include "tools/linear_algebra.h"
 #include "tools/strategy.h"
 
 #include <math.h>
@@ -234,6 +235,7 @@ enum msc_status msc_quantizer_create(struct msc_quantizer **out, const struct ms
                                      const struct msc_quantizer_options *options) {
     struct msc_quantizer *q = msc_alloc_zero(1, sizeof(*q));
     MSC_TRY(MSC_ALLOCATED(q));
+    msc_linear_algebra_begin();
     q->graph = graph;
     enum msc_status status = quantizer_init(q, options);
     if (status != MSC_OK) {

@@ -4,6 +4,7 @@
 
 #include "base/alloc.h"
 
+#include <cblas.h>
 #include <math.h>
 #include <stdio.h>
 
@@ -495,6 +496,20 @@ static void test_tools_quantizer__float_types(void **state) {
     quantize_case_close(&c);
 }
 
+// Sums by several threads have other roundings. So a quantizer whose second moments are read from a
+// file must not find more threads than one that measures them.
+static void test_tools_quantizer__products_by_one_thread(void **state) {
+    struct quantize_case c;
+    struct msc_quantizer *q;
+    (void)state;
+    openblas_set_num_threads(2);
+    quantize_case_open(&c, 1, 4);
+    assert_ok(quantize_create(&q, c.g, CHOICES));
+    assert_int_equal(openblas_get_num_threads(), 1);
+    msc_quantizer_destroy(q);
+    quantize_case_close(&c);
+}
+
 static void test_tools_quantizer__save_and_load(void **state) {
     struct msc_array_list list = {0};
     struct quantize_case c;
@@ -553,6 +568,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_tools_quantizer__not_finite),
         cmocka_unit_test(test_tools_quantizer__groups),
         cmocka_unit_test(test_tools_quantizer__float_types),
+        cmocka_unit_test(test_tools_quantizer__products_by_one_thread),
         cmocka_unit_test(test_tools_quantizer__save_and_load),
     };
     msc_test_select(argc, argv);
