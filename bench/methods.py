@@ -13,8 +13,9 @@ agreement of decoded characters. Weights are quantised per channel, in all layer
 in linear layers, and other products remain float. W4 is weights of 4 bits in groups of 32 and float
 activations.
 --target generic quantises the inputs of joints, onnxruntime all tensors that it requantises.
-"distill by channel" gives activations of depthwise convolutions one scale per channel; it must be
-named in --methods and needs generic.
+"distill by channel" gives activations of depthwise convolutions one scale per channel; it and the methods
+of several words must be named in --methods and need generic. Products of integers are computed exactly
+(peers/outputs.py).
 
 --peers measures other tools at the sites of generic, each in a Python that has it (peers/compress.py).
 A row names the preset with the least loss of those that finished within --minutes. --save stores rows,
