@@ -29,7 +29,9 @@ enum msc_status msc_chance_init(struct msc_chance *c, struct msc_arena *arena,
     c->breaks = msc_arena_array(arena, n, sizeof *c->breaks);
     c->blames = msc_arena_array(arena, n, sizeof *c->blames);
     c->counts = msc_arena_array(arena, n, sizeof *c->counts);
-    MSC_TRY(MSC_ALLOCATED(c->points && c->works && c->breaks && c->blames && c->counts));
+    c->distances = msc_arena_array(arena, n, sizeof *c->distances);
+    MSC_TRY(MSC_ALLOCATED(c->points && c->works && c->breaks && c->blames && c->counts &&
+                          c->distances));
     c->has_pairs = bounds->space->n_tasks <= MOST_PAIRED_TASKS && n <= MOST_PAIRED_ENTRIES;
     if (!c->has_pairs) {
         return MSC_OK;
@@ -154,15 +156,15 @@ double msc_chance_of(struct msc_chance *c, const uint32_t choices[]) {
         fit(c);
     }
     double working = MODEL_WEIGHT * chance_by_choices(c, choices), all = MODEL_WEIGHT;
+    double weights[MSC_CHANCE_POINTS];
+    msc_near_distances(c->bounds, choices, NULL, c->distances);
     for (size_t i = 0; i < c->n_points; i++) {
-        const uint32_t *x = c->points + i * n_tasks;
-        double distance = 0.0;
-        for (size_t t = 0; t < n_tasks; t++) {
-            distance += msc_near_distance(c->bounds, t, x[t], choices[t]);
-        }
-        double weight = msc_agent_exp(-RATE * distance);
-        all += weight;
-        working += c->works[i] ? weight : 0.0;
+        weights[i] = -RATE * msc_near_sum(c->bounds, c->distances, c->points + i * n_tasks);
+    }
+    msc_agent_exp_each(weights, c->n_points);
+    for (size_t i = 0; i < c->n_points; i++) {
+        all += weights[i];
+        working += c->works[i] ? weights[i] : 0.0;
     }
     return working / all;
 }

@@ -23,12 +23,13 @@ struct msc_chance {
     const struct msc_exact_bounds *bounds; // borrowed
     uint64_t n_told, n_failed;
     size_t n_points;
-    uint32_t *points; // [MSC_CHANCE_POINTS, n_tasks]
-    bool *works;      // [MSC_CHANCE_POINTS]
-    double *breaks;   // [n_entries], b[e]
-    double *blames;   // [n_entries], scratch: expected number of points that the choice broke
-    double *counts;   // [n_entries], scratch: number of points with the choice
-    bool has_pairs;   // pairs are causes, too
+    uint32_t *points;  // [MSC_CHANCE_POINTS, n_tasks]
+    bool *works;       // [MSC_CHANCE_POINTS]
+    double *breaks;    // [n_entries], b[e]
+    double *blames;    // [n_entries], scratch: expected number of points that the choice broke
+    double *counts;    // [n_entries], scratch: number of points with the choice
+    double *distances; // [n_entries], scratch
+    bool has_pairs;    // pairs are causes, too
     // [n_entries, n_entries] each, of the choices of a later and an earlier task: as `breaks`,
     // `blames` and `counts`
     double *pair_breaks, *pair_blames, *pair_counts;

@@ -42,8 +42,9 @@ enum msc_status msc_near_model_init(struct msc_near_model *m, struct msc_arena *
     m->targets = msc_arena_array(arena, N, sizeof *m->targets);
     m->ones = msc_arena_array(arena, N, sizeof *m->ones);
     m->residuals = msc_arena_array(arena, N, sizeof *m->residuals);
+    m->alone = msc_arena_array(arena, bounds->n_entries, sizeof *m->alone);
     MSC_TRY(MSC_ALLOCATED(m->points && m->values && m->ages && m->rates && m->distances &&
-                          m->factor && m->targets && m->ones && m->residuals));
+                          m->factor && m->targets && m->ones && m->residuals && m->alone));
     for (size_t t = 0; t < n_tasks; t++) {
         m->rates[t] = scale_of_rates(m);
     }
@@ -119,14 +120,24 @@ static double distance(const struct msc_near_model *m, const uint32_t a[], const
     return sum;
 }
 
-static double correlation_at(const struct msc_near_model *m, double distance) {
-    return (1.0 - m->summed) * msc_agent_exp(-distance) +
-           m->summed * (1.0 - distance / m->sum_of_rates);
+// Replaces n distances by correlations.
+static void correlate(const struct msc_near_model *m, double distances[], size_t n) {
+    double powers[N];
+    for (size_t i = 0; i < n; i++) {
+        powers[i] = -distances[i];
+    }
+    msc_agent_exp_each(powers, n);
+    for (size_t i = 0; i < n; i++) {
+        distances[i] =
+            (1.0 - m->summed) * powers[i] + m->summed * (1.0 - distances[i] / m->sum_of_rates);
+    }
 }
 
 double msc_near_model_correlation(const struct msc_near_model *m, const uint32_t a[],
                                   const uint32_t b[]) {
-    return correlation_at(m, distance(m, a, b));
+    double here = distance(m, a, b);
+    correlate(m, &here, 1);
+    return here;
 }
 
 static void set_distances(struct msc_near_model *m) {
@@ -167,9 +178,8 @@ static double likelihood(struct msc_near_model *m) {
         m->sum_of_rates += m->rates[t];
     }
     for (size_t i = 0; i < n; i++) {
-        for (size_t k = i; k < n; k++) {
-            m->factor[i * N + k] = correlation_at(m, m->distances[i * N + k]);
-        }
+        memcpy(m->factor + i * N + i, m->distances + i * N + i, (n - i) * sizeof *m->factor);
+        correlate(m, m->factor + i * N + i, n - i);
         m->factor[i * N + i] += m->noise;
         m->ones[i] = 1.0;
         m->residuals[i] = m->targets[i];
@@ -260,9 +270,11 @@ bool msc_near_model_fit(struct msc_near_model *m) {
 void msc_near_model_predict(const struct msc_near_model *m, const uint32_t choices[],
                             double solved[], double *mean, double *left) {
     size_t n = m->n_points;
+    msc_near_distances(m->bounds, choices, m->rates, m->alone);
     for (size_t i = 0; i < n; i++) {
-        solved[i] = msc_near_model_correlation(m, choices, point(m, i));
+        solved[i] = msc_near_sum(m->bounds, m->alone, point(m, i));
     }
+    correlate(m, solved, n);
     msc_cholesky_solve_lower(m->factor, solved, n, N);
     *mean = m->mean + dot(solved, m->residuals, n);
     *left = fmax(1.0 - dot(solved, solved, n), 0.0);

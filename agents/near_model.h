@@ -42,6 +42,7 @@ struct msc_near_model {
     double *targets;   // [MSC_NEAR_POINTS], values or their logarithms
     double *ones;      // [MSC_NEAR_POINTS], U^-T 1
     double *residuals; // [MSC_NEAR_POINTS], U^-T (targets - mean)
+    double *alone;     // [n_entries], scratch: distances of single choices
 };
 
 enum msc_status msc_near_model_init(struct msc_near_model *m, struct msc_arena *arena,

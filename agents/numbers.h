@@ -6,6 +6,7 @@
 #include "base/rng.h"
 
 #include <math.h>
+#include <string.h>
 
 // Natural logarithm of x > 0, by the series of atanh on [sqrt(1/2), sqrt(2)]. Error below 1e-13.
 static inline double msc_agent_log(double x) {
@@ -34,6 +35,45 @@ static inline double msc_agent_exp(double x) {
         sum = 1.0 + sum * r / k;
     }
     return n < -1080.0 ? 0.0 : n > 1080.0 ? INFINITY : ldexp(sum, (int)n);
+}
+
+// Replaces each x by e^x, with the same bits as msc_agent_exp. Faster, because the divisions of
+// several numbers overlap.
+static inline void msc_agent_exp_each(double x[], size_t n) {
+    enum { BLOCK = 8 };
+    size_t i = 0;
+    for (; i + BLOCK <= n; i += BLOCK) {
+        double whole[BLOCK], rest[BLOCK], sum[BLOCK];
+        bool is_usual = true;
+        for (size_t b = 0; b < BLOCK; b++) {
+            is_usual = is_usual && x[i + b] > -700.0 && x[i + b] < 700.0;
+        }
+        if (!is_usual) {
+            for (size_t b = 0; b < BLOCK; b++) {
+                x[i + b] = msc_agent_exp(x[i + b]);
+            }
+            continue;
+        }
+        for (size_t b = 0; b < BLOCK; b++) {
+            whole[b] = floor(x[i + b] / 0.69314718055994531 + 0.5);
+            rest[b] = x[i + b] - whole[b] * 0.69314718055994531;
+            sum[b] = 1.0;
+        }
+        for (int k = 14; k >= 1; k--) {
+            for (size_t b = 0; b < BLOCK; b++) {
+                sum[b] = 1.0 + sum[b] * rest[b] / k;
+            }
+        }
+        for (size_t b = 0; b < BLOCK; b++) {
+            uint64_t bits = (uint64_t)(1023 + (int)whole[b]) << 52; // of 2^whole
+            double power;
+            memcpy(&power, &bits, sizeof power);
+            x[i + b] = sum[b] * power;
+        }
+    }
+    for (; i < n; i++) {
+        x[i] = msc_agent_exp(x[i]);
+    }
 }
 
 // Density of the standard normal distribution.

@@ -13,8 +13,9 @@ agreement of decoded characters. Weights are quantised per channel, in all layer
 in linear layers, and other products remain float. W4 is weights of 4 bits in groups of 32 and float
 activations.
 --target generic quantises the inputs of joints, onnxruntime all tensors that it requantises.
-"distill by channel" gives activations of depthwise convolutions one scale per channel; it must be
-named in --methods and needs generic.
+"distill by channel" gives activations of depthwise convolutions one scale per channel; it and the methods
+of several words must be named in --methods and need generic. Products of integers are computed exactly
+(peers/outputs.py).
 
 --peers measures other tools at the sites of generic, each in a Python that has it (peers/compress.py).
 A row names the preset with the least loss of those that finished within --minutes. --save stores rows,
@@ -44,10 +45,11 @@ METHODS = {
     "descent": [{"rounding": "descent"}],
     "affine": [{"rounding": "descent", "correct": "affine"}],
 }
-# Methods that run after a search, each with further members of the environment. The bounds of that
-# search allow only the plan of "affine".
-STAGES = {"distill": {}, "distill by channel": {"activations": {"per_channel": True}},
-          "equalize, distill": {}}
+# Methods with a search of their own, whose bounds allow only the plan of "affine". Their words are stages of that
+# search, "dynamic" (scales of activations are found when the network runs; only with 8 bits), "by channel" (scales of
+# the inputs of depthwise convolutions), and "products" (equalize with the key multiply).
+STAGES = ("distill", "distill by channel", "equalize + distill", "products + distill", "dynamic", "dynamic + distill",
+          "dynamic + equalize + distill", "dynamic + products + distill")
 # Bits of weights, bits of activations (32: float), elements of a weight that share a scale (0: a channel).
 PLANS = {"W8A8": (8, 8, 0), "W6A8": (6, 8, 0), "W4A8": (4, 8, 0), "W4A4": (4, 4, 0), "W4": (4, 32, 32),
          "W4A8 in groups": (4, 8, 32), "W4A4 in groups": (4, 4, 32)}
@@ -82,26 +84,30 @@ def search(mscgym, folder, network, samples, target, plan, methods):
     grouped = {"group_size": group} if group else {}
     weights = [{"bits": weight_bits, **grouped, **choice} for method in methods
                for choice in METHODS["affine" if method in STAGES else method]]
-    is_float, found = activation_bits == 32, sites(mscgym, network.path, target)
-    env = {"choices": [{"float": True} if is_float else {"bits": activation_bits}, *weights],
-           "fix": {site["name"]: "float" if is_float else str(activation_bits) for site in found
-                   if site["kind"] == "activation"},
-           "exclude": not_of_linear_layers(found) if network.is_linear else [],
-           **STAGES.get(methods[0], {})}
-    env["fix"] = {name: label for name, label in env["fix"].items() if name not in env["exclude"]}
+    stage, found = methods[0] if methods[0] in STAGES else "", sites(mscgym, network.path, target)
+    first, label = {"bits": activation_bits}, str(activation_bits)
+    if activation_bits == 32:
+        first, label = {"float": True}, "float"
+    if "dynamic" in stage:
+        first, label = {**first, "dynamic": True}, label + " dynamic"
+    env = {"choices": [first, *weights],
+           "rules": [{"kind": "activation", "choices": [label]}],
+           "exclude": not_of_linear_layers(found) if network.is_linear else []}
+    if "by channel" in stage:
+        env["activations"] = {"per_channel": True}
     if weight_bits < activation_bits:
         between = (weight_bits + activation_bits) / 2 / 32
         left = share_of(found, env["exclude"])
         env["bounds"] = {"size_ratio": {"max": left + (1 - left) * between}}
     inputs = os.path.join(folder, "inputs.npz")
     numpy.savez(inputs, **samples)
-    equalize = {"weights": weight_bits, "activations": min(activation_bits, 8)}
+    equalize = {"weights": weight_bits, "activations": min(activation_bits, 8), "multiply": "products" in stage}
     config = {"workspace": folder, "model": os.path.abspath(network.path), "verbose": "error",
-              "dataset": {"inputs": inputs},
+              "dataset": {"inputs": inputs, **({"batch": 1} if "dynamic" in stage else {})},
               "quantize": {"target": target, "runtime": False, "gym": [
                   {"record": "r.jsonl", "env": env, "agent": {"type": "random"},
-                   "budget": {"trials": 0}, "distill": methods[0] in STAGES,
-                   **({"equalize": equalize} if methods[0].startswith("equalize") else {})}]}}
+                   "budget": {"trials": 0}, "distill": "distill" in stage,
+                   **({"equalize": equalize} if {"equalize", "products"} & set(stage.split()) else {})}]}}
     path = os.path.join(folder, "search.json")
     with open(path, "w") as file:
         json.dump(config, file)
@@ -128,7 +134,7 @@ class Network:
         self.truth = self.outputs(self.path)
 
     def outputs(self, model):
-        return ort.outputs(model, self.samples, 8)
+        return ort.outputs(model, self.samples, 1 if self.is_linear else 8)
 
     def judge(self, found):
         """(loss, score in percent or None) of a model's outputs."""
@@ -242,7 +248,8 @@ def main():
                 for seed in map(int, args.seeds.split(",")):
                     key = {"network": name, "target": target, "plan": plan, "seed": seed}
                     known = {row["method"] for row in rows if key.items() <= row.items()}
-                    wanted = [m for m in args.methods.split(",") if m and m not in known]
+                    wanted = [m for m in args.methods.split(",") if m and m not in known and
+                              (PLANS[plan][1] == 8 or "dynamic" not in m)]
                     for methods in ([m for m in METHODS if m in wanted],
                                     *([m] for m in wanted if m in STAGES)):
                         if methods:

@@ -12,8 +12,8 @@ import common
 import methods_data
 import static
 
-PEERS = {"quantize_static": "compress_static.py", "nncf": "compress_nncf.py",
-         "aimet": "compress_aimet.py", "brevitas": "compress_brevitas.py",
+PEERS = {"quantize_static": "compress_static.py", "quantize_dynamic": "compress_dynamic.py",
+         "nncf": "compress_nncf.py", "aimet": "compress_aimet.py", "brevitas": "compress_brevitas.py",
          "torchao": "compress_torchao.py", "onnxsim": "compress_onnxsim.py"}
 # Programs for torch read the network itself.
 FROM_TORCH = ("brevitas", "torchao")

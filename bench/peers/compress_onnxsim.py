@@ -24,10 +24,13 @@ ROTATIONS = {"quarot, gptq": onnxsim.apply_quarot_gptq, "duquant": onnxsim.apply
 
 def static(model, data):
     def quantize(preset, path):
+        if preset == "dynamic":
+            onnx.save(onnxsim.quantize_dynamic(model), path)
+            return
         smooth, _, method = preset.rpartition(" ")
         source = onnxsim.apply_smoothquant(model, data) if smooth else model
         onnx.save(onnxsim.quantize_static(source, data, method=method), path)
-    return [*STATIC, "smooth minmax", "smooth mse"], quantize
+    return ["dynamic", *STATIC, "smooth minmax", "smooth mse"], quantize
 
 
 def weights(model, data):

@@ -14,6 +14,21 @@
 
 // ---- Numbers ----------------------------------------------------------------------------------
 
+// The bits of each number do not depend on the others.
+static void check_exp_each(double first, double step) {
+    enum { N_NUMBERS = 43 }; // blocks and a rest
+    double each[N_NUMBERS];
+    for (int i = 0; i < N_NUMBERS; i++) {
+        each[i] = first + i * step;
+    }
+    msc_agent_exp_each(each, N_NUMBERS);
+    for (int i = 0; i < N_NUMBERS; i++) {
+        double x = first + i * step;
+        assert_true(each[i] == msc_agent_exp(x));
+        assert_true(each[i] == exp(x) || fabs(each[i] - exp(x)) <= 1e-12 * fmax(exp(x), 1e-308));
+    }
+}
+
 static void test_agents_auto__numbers(void **state) {
     (void)state;
     for (double x = 1e-12; x < 1e12; x *= 1.7) {
@@ -33,6 +48,9 @@ static void test_agents_auto__numbers(void **state) {
     assert_true(msc_agent_exp(-1e6) == 0.0);
     assert_true(isinf(msc_agent_exp(1e6)));
     assert_true(isnan(msc_agent_exp(NAN)));
+    check_exp_each(-7.0, 0.37);
+    check_exp_each(-699.9, 33.0);
+    check_exp_each(-900.0, 41.0); // some are 0, some +inf
     struct msc_rng rng;
     double sum = 0.0, squares = 0.0;
     msc_rng_seed(&rng, 1, 2);
