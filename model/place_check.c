@@ -247,7 +247,9 @@ static enum msc_status choose_best(struct check *c, const uint32_t choices[]) {
     return MSC_OK;
 }
 
-static enum msc_status judge(struct check *c, const uint32_t choices[]) {
+// Sums up every backend, and finds the fastest whole one within the bound on the loss; its place is
+// n_backends if there is none.
+static void find_fastest(struct check *c) {
     struct msc_place_check *out = c->out;
     size_t k = c->p->n_backends;
     out->mix = sum_up(c, mix_chain(c), NULL);
@@ -262,25 +264,37 @@ static enum msc_status judge(struct check *c, const uint32_t choices[]) {
             isinf(c->o->most_loss) || c->losses[c->p->backends[b].variant] <= c->o->most_loss;
         out->fastest = !out->wholes[b].missing && is_allowed && is_less ? b : out->fastest;
     }
-    if (out->mix.missing && out->fastest == k) {
-        return MSC_FAIL(MSC_E_STATE, "placement: the pieces cannot run: %s", out->mix.missing);
-    }
-    if (out->fastest == k) { // no backend runs the whole network
-        out->wins = true;
-        out->ratio = out->form_ratio = NAN;
-        return choose_best(c, choices);
-    }
-    for (size_t i = 0; i < (size_t)c->o->n_processes; i++) {
+}
+
+// Compares the pieces with the fastest backend.
+static void compare_mix(struct check *c, const uint32_t choices[]) {
+    struct msc_place_check *out = c->out;
+    size_t k = c->p->n_backends, n = (size_t)c->o->n_processes;
+    bool has_form = !out->forms[out->fastest].missing && !out->mix.missing;
+    for (size_t i = 0; i < n; i++) {
         out->ratio = fmax(out->ratio, c->ratios[i * k + out->fastest]);
     }
     out->ratio = out->mix.missing ? NAN : out->ratio; // then the pieces do not win
-    size_t n = 2 * (size_t)c->o->n_processes;
-    bool has_form = !out->forms[out->fastest].missing && !out->mix.missing;
     out->form_ratio =
-        has_form ? msc_quartiles_of(&c->form_ratios[out->fastest * n], n).median : NAN;
+        has_form ? msc_quartiles_of(&c->form_ratios[out->fastest * 2 * n], 2 * n).median : NAN;
     // A plan of one piece may win too: its backend may refuse the network's file but not the piece.
     bool is_other = c->n_mix > 1 || choices[0] != out->fastest;
     out->wins = is_other && out->ratio < 1.0 - out->spread;
+}
+
+static enum msc_status judge(struct check *c, const uint32_t choices[]) {
+    struct msc_place_check *out = c->out;
+    find_fastest(c);
+    bool has_whole = out->fastest < c->p->n_backends;
+    if (out->mix.missing && !has_whole) {
+        return MSC_FAIL(MSC_E_STATE, "placement: the pieces cannot run: %s", out->mix.missing);
+    }
+    if (has_whole) {
+        compare_mix(c, choices);
+    } else {
+        out->wins = true;
+        out->ratio = out->form_ratio = NAN;
+    }
     if (!out->wins && out->forms[out->fastest].missing) {
         return MSC_FAIL(MSC_E_STATE,
                         "placement: %s alone is the fastest, but it cannot run the network as one "
