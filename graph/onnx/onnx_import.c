@@ -82,11 +82,7 @@ static enum msc_status read_opset(struct msc_onnx_import *im) {
             im->opset = m->opset_import[i]->version;
         }
     }
-    MSC_TRY(msc_onnx__check_opset(im->opset));
-    if (m->graph->n_sparse_initializer > 0) {
-        return MSC_FAIL(MSC_E_UNSUPPORTED, "sparse initialisers are not supported");
-    }
-    return MSC_OK;
+    return msc_onnx__check_opset(im->opset);
 }
 
 static enum msc_status count_name(struct msc_onnx_import *im, const char *name) {
@@ -536,6 +532,7 @@ void msc_onnx__finish(struct msc_onnx_import *im) {
 
 static enum msc_status import_model(struct msc_onnx_import *im) {
     im->proto = im->model->graph;
+    MSC_TRY(msc_onnx__expand_sparse(im->model->graph, im->folder));
     MSC_TRY(msc_onnx__sort_nodes(im->model->graph));
     MSC_TRY(check_bindings(im));
     return import_graph(im);

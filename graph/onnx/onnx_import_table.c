@@ -158,7 +158,12 @@ static bool find_domain(struct msc_onnx_rule *out, const char *domain, const cha
 }
 
 // Advice for messages about nodes that have no rule.
-static const char *advice_of(const char *domain) {
+static const char *advice_of(const char *domain, const char *op_type) {
+    if (strcmp(domain, "ai.onnx.ml") == 0 && strcmp(op_type, "ZipMap") == 0) {
+        return "it turns the probabilities into dictionaries: export the model without it "
+               "(skl2onnx: options={'zipmap': False}), so that its output is the tensor of "
+               "probabilities";
+    }
     static const struct {
         const char *domain, *advice;
     } rows[] = {
@@ -187,5 +192,5 @@ enum msc_status msc_onnx__find_rule(struct msc_onnx_rule *out, const char *domai
         return MSC_OK;
     }
     return MSC_FAIL(MSC_E_UNSUPPORTED, "unsupported operator '%s' of domain '%s'; %s", op_type,
-                    name, advice_of(name));
+                    name, advice_of(name, op_type));
 }

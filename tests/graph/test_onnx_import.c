@@ -381,6 +381,18 @@ static void test_graph_onnx_import__unsorted(void **state) {
     msc_graph_destroy(g);
 }
 
+// Sparse initialisers and constants are read as dense tensors. Indices are offsets or coordinates.
+static void test_graph_onnx_import__sparse(void **state) {
+    (void)state;
+    const float coordinates[] = {0.0f, 2.0f, 0.0f, -1.0f, 0.0f, 0.5f};
+    const float offsets[] = {0.0f, 3.0f, 0.0f, 4.0f};
+    struct msc_graph *g = load_file(MSC_TESTS_MODEL("sparse"));
+    check_dims(weight_of(g, "product", "weight"), "[2,3]");
+    check_floats(weight_of(g, "product", "weight"), 6, coordinates);
+    check_floats(weight_of(g, "constant", "const"), 4, offsets);
+    msc_graph_destroy(g);
+}
+
 static void test_graph_onnx_import__refusals(void **state) {
     (void)state;
     static const struct {
@@ -397,6 +409,12 @@ static void test_graph_onnx_import__refusals(void **state) {
         {MSC_TESTS_MODEL("nchwc"), MSC_E_UNSUPPORTED,
          "node 'conv' (Conv): unsupported operator 'Conv' of domain 'com.microsoft.nchwc'; ONNX "
          "Runtime wrote the node for one processor: optimise at level extended or below"},
+        {MSC_TESTS_MODEL("zip_map"), MSC_E_UNSUPPORTED,
+         "node 'zip' (ZipMap): unsupported operator 'ZipMap' of domain 'ai.onnx.ml'; it turns the "
+         "probabilities into dictionaries: export the model without it (skl2onnx: "
+         "options={'zipmap': False})"},
+        {MSC_TESTS_MODEL("sparse_outside"), MSC_E_FORMAT,
+         "sparse initialiser 'w': its index 1 is outside of its dimensions"},
         {MSC_TESTS_MODEL("undefined"), MSC_E_FORMAT,
          "node 'relu' (Relu): value 'nothing' is not produced"},
         {MSC_TESTS_MODEL("twice"), MSC_E_FORMAT, "node 'b' (Abs): two nodes produce the value 'y'"},
@@ -503,6 +521,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_graph_onnx_import__no_training),
         cmocka_unit_test(test_graph_onnx_import__modules),
         cmocka_unit_test(test_graph_onnx_import__unsorted),
+        cmocka_unit_test(test_graph_onnx_import__sparse),
         cmocka_unit_test(test_graph_onnx_import__refusals),
     };
     msc_test_select(argc, argv);

@@ -553,3 +553,30 @@ save("modules", build(
      damaged],
     [value("x", [1, 2, 4, 4])], [value("y", [1, 3])],
     [ramp("body.conv1.weight", 3, 2, 3, 3), ramp("val_3", 3, 3), ramp("layers.0.out.weight", 3, 3)]))
+
+
+def sparse(name, dims, indices, values):
+    return helper.make_sparse_tensor(tensor(name, values), tensor("", indices, np.int64), dims)
+
+
+def sparse_model(indices):
+    """A matrix product by a sparse initialiser [2,3], given by coordinates, plus a sparse constant [4] in a column."""
+    model = build(
+        [node("MatMul", ["x", "w"], ["p"], "product"),
+         node("Constant", [], ["c"], "constant", sparse_value=sparse("", [4, 1], [1, 3], [3, 4])),
+         node("Add", ["p", "c"], ["y"], "sum")],
+        [value("x", [4, 2])], [value("y", [4, 3])])
+    model.graph.sparse_initializer.append(sparse("w", [2, 3], indices, [2, -1, 0.5]))
+    return model
+
+
+save("sparse", sparse_model([[0, 1], [1, 0], [1, 2]]))
+save("sparse_outside", sparse_model([[0, 1], [2, 0], [1, 2]]))
+
+# The end of a classifier as skl2onnx writes it by default.
+save("zip_map", build([
+    node("Softmax", ["x"], ["p"], "softmax"),
+    node("ZipMap", ["p"], ["y"], "zip", domain="ai.onnx.ml", classlabels_int64s=[0, 1])],
+    [value("x", [1, 2])],
+    [helper.make_value_info("y", helper.make_sequence_type_proto(
+        helper.make_map_type_proto(I64, helper.make_tensor_type_proto(F32, []))))], domain="ai.onnx.ml"))
