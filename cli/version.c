@@ -7,6 +7,7 @@
 #include "base/shown.h"
 #include "base/str.h"
 #include "base/versions.h"
+#include "config/config_versions.h"
 #include "data/data_versions.h"
 #include "graph/onnx/onnx_versions.h"
 #include "kernels/backend.h"
@@ -38,8 +39,8 @@ static void take_library(void *payload, const char *name, const char *version) {
 // Adds the versions of the external libraries that each folder uses.
 static enum msc_status add_libraries(cJSON *json) {
     static void (*const folders[])(msc_version_take take, void *payload) = {
-        msc_kernels_versions, msc_linear_algebra_versions, msc_onnx_versions,
-        msc_data_versions,    msc_server_versions,         msc_base_versions,
+        msc_kernels_versions, msc_linear_algebra_versions, msc_onnx_versions, msc_data_versions,
+        msc_config_versions,  msc_server_versions,         msc_base_versions,
     };
     struct gathering g = {.to = cJSON_CreateArray()};
     MSC_TRY(msc_json_add(json, "libraries", g.to));

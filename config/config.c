@@ -178,6 +178,10 @@ static bool is_yaml_path(const char *path) {
     return msc_path_ends_in(path, ".yaml") || msc_path_ends_in(path, ".yml");
 }
 
+bool msc_config_has_toml(void) {
+    return msc_config__toml_version() != NULL;
+}
+
 bool msc_config_is_path(const char *path) {
     return msc_path_ends_in(path, ".json") || is_yaml_path(path) || msc_path_ends_in(path, ".toml");
 }

@@ -161,6 +161,8 @@ enum msc_status msc_config_load(struct msc_config **out, const char *path,
 // Reads only the tree of a file; no key is checked, no other file is opened. *out is owned by the
 // caller.
 enum msc_status msc_config_read_tree(struct cJSON **out, const char *path);
+// Whether this build reads TOML.
+bool msc_config_has_toml(void);
 // Whether a path has the ending of a configuration: .json, .yaml, .yml or .toml.
 bool msc_config_is_path(const char *path);
 // For a configuration of someone who may not read and write whatever this process can.

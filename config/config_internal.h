@@ -157,6 +157,8 @@ enum msc_status msc_config__read_yaml(cJSON **out, const char *text, size_t leng
 // toml.c: likewise for TOML. MSC_E_UNSUPPORTED: this build cannot read it (toml_none.c).
 enum msc_status msc_config__read_toml(cJSON **out, const char *text, size_t length,
                                       const char *path);
+// The version of toml++, or NULL if this build cannot read TOML.
+const char *msc_config__toml_version(void);
 
 // dataset.c: reads the section `dataset`.
 enum msc_status msc_config__read_dataset(struct msc_config *c, const cJSON *object);

@@ -205,3 +205,10 @@ struct cJSON *msc_config__parse_toml(const char *text, size_t length,
     }
     return nullptr;
 }
+
+#define TEXT_OF(x) #x
+#define VERSION_TEXT(major, minor, patch) TEXT_OF(major) "." TEXT_OF(minor) "." TEXT_OF(patch)
+
+const char *msc_config__toml_version(void) {
+    return VERSION_TEXT(TOML_LIB_MAJOR, TOML_LIB_MINOR, TOML_LIB_PATCH);
+}

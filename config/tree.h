@@ -24,6 +24,8 @@ struct msc_config_toml_error {
 // owns the result; NULL: *error says why.
 struct cJSON *msc_config__parse_toml(const char *text, size_t length,
                                      struct msc_config_toml_error *error);
+// The version of toml++: "3.3.0".
+const char *msc_config__toml_version(void);
 
 #ifdef __cplusplus
 }

@@ -86,6 +86,12 @@ static enum msc_status check_output(const char *path) {
                         "JSON has no comments",
                         path);
     }
+    if (msc_path_ends_in(path, ".toml") && !msc_config_has_toml()) {
+        return MSC_FAIL(MSC_E_UNSUPPORTED,
+                        "init: --output is \"%s\", but this mscgym cannot read TOML, as it was "
+                        "built without toml++: name a file that ends in .yaml",
+                        path);
+    }
     return msc_file_exists(path)
                ? MSC_FAIL(MSC_E_INVALID, "init: %s exists: name another file with -o, or remove it",
                           path)

@@ -38,6 +38,11 @@ mscgym envs --check check/c.toml | tail -1
 
 # What init writes in TOML is what it writes in YAML.
 cp "$FILES/../../../examples/digits/"{digits.onnx,calibration.npz,calibration_labels.npy} .
+# A name may hold control characters that TOML refuses.
+cp digits.onnx $'a\x7f\xc2\x85.onnx'
+mscgym init --json $'a\x7f\xc2\x85.onnx' --inputs calibration.npz -o odd.toml >/dev/null &&
+    mscgym config --show odd.toml | jq -ac .model
+rm a*.onnx odd.toml
 for form in toml yaml; do
     mscgym init digits.onnx --inputs calibration.npz --labels calibration_labels.npy --target onnxruntime \
             -o "init.$form" --json |

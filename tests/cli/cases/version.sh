@@ -26,13 +26,18 @@ case $numerics in
 *) onednn= ;;
 esac
 same oneDNN "$onednn" "$(library oneDNN)"
-jq -r '.libraries[] | select(.name != "libmicrohttpd" and .name != "oneDNN") | select(.version | test("^[0-9]+")).name' \
+jq -r '.libraries[] | select(.name != "libmicrohttpd" and .name != "oneDNN" and .name != "toml++") | select(.version | test("^[0-9]+")).name' \
     version.json
 jq -c '.build | [.compiler, .type, .target] | map(length > 0)' version.json
 jq -c '.backends[] | [.name, (.numerics // .loader // .unavailable | length > 0)]' version.json
 jq -r '.loops | has("compiled"), has("own")' version.json
+# Builds with toml++ read TOML, and only these.
+echo 'model = "m.onnx"' >c.toml
+has=$(jq '[.libraries[].name] | index("toml++") != null' version.json)
+mscgym config --show c.toml 2>&1 | grep -q 'built without toml++' && reads=false || reads=true
+[ "$has" = "$reads" ] && echo "toml++ is listed if TOML can be read"
 for key in $(jq -r '.libraries[].name' version.json); do
-    grep -q "^library $key: [0-9]" text || echo "$key is not in the text"
+    grep -qF "library $key: " text || echo "$key is not in the text"
 done
 
 mscgym --version --help | head -1
