@@ -5,7 +5,7 @@
 //     choices, each pair of choices with probability b[e, f] (a "noisy or" of causes: Pearl 1988).
 //     A point works if none of its causes breaks it: q(x) = product of 1 - b over its choices and
 //     pairs. The b maximise the posterior under a beta prior, by expectation maximisation (Dempster
-//     et al. 1977). If all points with a task's dearest choices fail, this is found from few points.
+//     et al. 1977). If all points with a task's dearest choices fail, few points show it.
 //     A pair of choices that some point with a result has is likely to work in other points.
 //   - Failures may also depend on more choices together. The chance is therefore the mean of the
 //     outcomes of all points, weighted by exp(-3 * sum of distances) (agents/near_distance.h;

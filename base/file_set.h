@@ -3,7 +3,7 @@
 //
 //     struct msc_file_set files = {0};
 //     MSC_TRY_OUT(msc_file_set_read(&files, "the model", "digits.onnx"));
-//     MSC_TRY_OUT(msc_file_set_write(&files, "the output", "small.onnx")); // fails if it is the model
+//     MSC_TRY_OUT(msc_file_set_write(&files, "the output", "small.onnx")); // no input
 //     ... long work ...
 //     msc_file_set_finish(&files);
 #ifndef MSC_BASE_FILE_SET_H

@@ -4,7 +4,7 @@
 // text files, names in binary files, arguments, the output of programs, names from libraries. Error
 // messages give the position.
 //
-//     MSC_TRY(msc_utf8_check_file(text, n_bytes, path)); // table.csv:2:7: byte 0xe9 is not UTF-8; …
+//     MSC_TRY(msc_utf8_check_file(text, n_bytes, path)); // table.csv:2:7: byte 0xe9 is not UTF-8
 //     MSC_TRY(msc_utf8_check(label, strlen(label), "task 3: label 0"));
 #ifndef MSC_BASE_UTF8_H
 #define MSC_BASE_UTF8_H

@@ -132,8 +132,8 @@ static void add_metric(struct msc_distill *d, size_t trial, size_t metric,
     }
 }
 
-// `references` [n_compared] are the float model's values of the batch. `values` and `references` are
-// NULL if `squares` is not, and the other way around.
+// `references` [n_compared] are the float model's values of the batch. `values` and `references`
+// are NULL if `squares` is not, and the other way around.
 static void compare_samples(struct msc_distill *d, size_t trial, size_t batch,
                             const float *const values[], const float *const references[],
                             const double *const squares[]) {

@@ -204,8 +204,8 @@ struct msc_backend_def {
     enum msc_status (*quantize)(struct msc_backend *b, const struct msc_view *in,
                                 const struct msc_view *out, const struct msc_quant *q, int thread);
 
-    // Optional, and only if memory_is_host is false: the least and the greatest element of a float32
-    // tensor and 0. NaN is ignored. MSC_E_UNSUPPORTED: the host must find them.
+    // Optional, and only if memory_is_host is false: the least and the greatest element of a
+    // float32 tensor and 0. NaN is ignored. MSC_E_UNSUPPORTED: the host must find them.
     enum msc_status (*range)(struct msc_backend *b, const struct msc_view *in, float *least,
                              float *greatest);
 

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Checks the length of files and functions, in lines.
+"""Checks the length of files and functions, in lines, and of comments, in columns.
 
 usage: check_length.py REPOSITORY
 
-Fails above 600 lines per file or 60 per function. Lines between the braces of a const array do not
-count, because a table is as long as what it lists. Lists in .def files are not checked.
+Fails above 600 lines per file or 60 per function, and above 100 columns in a line that is a comment
+(clang-format does not wrap comments). Lines between the braces of a const array do not count,
+because a table is as long as what it lists. Lists in .def files are not checked.
 """
 
 import re
@@ -14,7 +15,7 @@ from pathlib import Path
 FOLDERS = ["base", "data", "graph", "kernels", "tools", "env", "agents", "records", "supervise", "cluster", "search",
            "checks", "results", "config", "model", "codegen", "pipeline", "report", "serve", "cli", "tests", "bench",
            "examples"]
-FILE_LINES, FUNCTION_LINES = 600, 60
+FILE_LINES, FUNCTION_LINES, COMMENT_COLUMNS = 600, 60, 100
 TEXT = re.compile(r"\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'")
 # "static const struct row rows[] = {" or, after the members of an unnamed struct, "} rows[] = {".
 TABLE = re.compile(r"^(\s*)[^=;()]*\w(?:\[[^\]]*\])+ = \{$")
@@ -78,6 +79,10 @@ def main():
             n_files += 1
             if sum(counts) > FILE_LINES:
                 errors.append(f"{path} has {sum(counts)} lines, at most {FILE_LINES} are allowed")
+            for number, line in enumerate(lines, 1):
+                if len(line) > COMMENT_COLUMNS and line.lstrip().startswith("//"):
+                    errors.append(f"{path}:{number}: comment has {len(line)} columns, at most "
+                                  f"{COMMENT_COLUMNS} are allowed")
             for number, length in functions(lines, counts):
                 n_functions += 1
                 if length > FUNCTION_LINES:

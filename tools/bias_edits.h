@@ -9,7 +9,7 @@
 //   before rounding.
 //
 //     MSC_TRY(msc_bias_edits_create(&b, graph, sites));
-//     MSC_TRY(msc_bias_edits_fill(b, edits)); // fills the slots of biases from the edits of other slots
+//     MSC_TRY(msc_bias_edits_fill(b, edits)); // the slots of biases, from the edits of other slots
 #ifndef MSC_TOOLS_BIAS_EDITS_H
 #define MSC_TOOLS_BIAS_EDITS_H
 

@@ -105,8 +105,8 @@ void msc_place_table_variants(uint32_t variants[], const struct msc_place_table 
 enum msc_status msc_place_table_best(double *us, const struct msc_place_table *p,
                                      uint32_t choices[]);
 
-// A bound on the loss. `measure` gives the loss of a combination that the table lacks, or NaN, if it
-// cannot be measured; NULL: nothing is measured. What it gives is added to the table.
+// A bound on the loss. `measure` gives the loss of a combination that the table lacks, or NaN, if
+// it cannot be measured; NULL: nothing is measured. What it gives is added to the table.
 struct msc_place_bound {
     double most; // INFINITY: none
     enum msc_status (*measure)(double *loss, void *payload, const uint32_t variants[]);

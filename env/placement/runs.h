@@ -31,10 +31,10 @@ struct msc_place_network {
 };
 
 // Cuts a variant where the network is cut, and fills groups and ends, in the arena. is_cut
-// [n_groups - 1]: whether the network is cut after each group; cuts that the variant cannot have are
-// cleared and left out. Joints that the tensor at a cut does not reach are on the side that needs
-// them, and each output is in the same group as in the network. MSC_E_INVALID: the variant's inputs
-// or outputs differ from the network's in name, type or shape. `path` is the variant's.
+// [n_groups - 1]: whether the network is cut after each group; cuts that the variant cannot have
+// are cleared and left out. Joints that the tensor at a cut does not reach are on the side that
+// needs them, and each output is in the same group as in the network. MSC_E_INVALID: the variant's
+// inputs or outputs differ from the network's in name, type or shape. `path` is the variant's.
 enum msc_status msc_place_cut_variant(struct msc_place_network *variant, bool is_cut[],
                                       const struct msc_place_network *network, size_t n_groups,
                                       const char *path, struct msc_arena *arena);

@@ -14,8 +14,8 @@ struct cutting {
     int32_t n_cuts;   // so far
 };
 
-// The tensor that passes from each group of the network to later ones [n_groups - 1]; MSC_NO_ID: none
-// does.
+// The tensor that passes from each group of the network to later ones [n_groups - 1]; MSC_NO_ID:
+// none does.
 static void find_cuts(int32_t cuts[], const struct msc_place_network *network, size_t n_groups) {
     const struct msc_graph *g = network->g;
     for (size_t i = 0; i + 1 < n_groups; i++) {
@@ -58,8 +58,8 @@ static void mark_dependents(struct cutting *c, int32_t cut) {
     }
 }
 
-// True if a joint after the cut reads the tensor, or it is an output that the network computes after
-// this group.
+// True if a joint after the cut reads the tensor, or it is an output that the network computes
+// after this group.
 static bool is_needed_after(const struct cutting *c, int32_t tensor, int32_t group) {
     const int32_t *joints;
     int32_t n = msc_graph_consumers(c->g, tensor, &joints);
@@ -133,8 +133,8 @@ static bool is_alike(const struct msc_tensor *a, const struct msc_tensor *b) {
     return is;
 }
 
-// Cuts the variant at the tensor that passes from this group of the network; false: it cannot be cut
-// there.
+// Cuts the variant at the tensor that passes from this group of the network; false: it cannot be
+// cut there.
 static bool cut_at(struct cutting *c, int32_t tensor, int32_t group) {
     const struct msc_tensor *wanted = msc_graph_tensor(c->network->g, tensor);
     int32_t cut = msc_graph_find_tensor(c->g, msc_tensor_label(wanted));
@@ -178,8 +178,8 @@ static enum msc_status refuse_end(const struct cutting *c, const char *kind, int
     return status;
 }
 
-// Values pass between pieces by name, so inputs and outputs of the variant have the names, types and
-// shapes of the network's.
+// Values pass between pieces by name, so inputs and outputs of the variant have the names, types
+// and shapes of the network's.
 static enum msc_status check_ends(const struct cutting *c, const char *path) {
     const struct msc_graph *g = c->g, *network = c->network->g;
     int32_t n_inputs = msc_graph_n_inputs(network), n_outputs = msc_graph_n_outputs(network);

@@ -1,5 +1,5 @@
-// Queries a graph. The network of MSC's tutorial, a convolution and a relu, is built joint by joint, and
-// searched by operator, by name, and along its edges.
+// Queries a graph. The network of MSC's tutorial, a convolution and a relu, is built joint by
+// joint, and searched by operator, by name, and along its edges.
 //
 //     cc -std=c11 -o queries queries.c $(pkg-config --cflags --libs mscgym)
 //     ./queries

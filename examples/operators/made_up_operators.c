@@ -1,7 +1,8 @@
-// Operators of the domain "made.up" as a shared library: Blur and Fold (make_model.py wrote a network
-// with them).
+// Operators of the domain "made.up" as a shared library: Blur and Fold (make_model.py wrote a
+// network with them).
 //
-//     cc -std=c11 -shared -fPIC $(pkg-config --cflags mscgym) -o made_up_operators.so made_up_operators.c
+//     flags=$(pkg-config --cflags mscgym)
+//     cc -std=c11 -shared -fPIC $flags -o made_up_operators.so made_up_operators.c
 //     mscgym run made_up.onnx --operators ./made_up_operators.so --inputs made_up.npz -o out.npz
 //
 // The functions that it calls are in the program that loads it, so nothing is linked.
@@ -13,7 +14,7 @@ static int64_t row_length(const struct msc_operator_tensor *t) {
     return t->n_dims > 0 ? t->dims[t->n_dims - 1] : 1;
 }
 
-// ---- Blur: (kernel[0] * x moved by `step` + kernel[1] * x) * gain, along the last axis ------------
+// ---- Blur: (kernel[0] * x moved by `step` + kernel[1] * x) * gain, along the last axis ----------
 
 static enum msc_status blur_infer(const struct msc_operator_call *call) {
     if (call->n_inputs != 2 || call->inputs[0].dtype != MSC_DTYPE_F32 ||
@@ -38,7 +39,7 @@ static enum msc_status blur_compute(const struct msc_operator_call *call) {
     return MSC_OK;
 }
 
-// ---- Fold: the halves of the last axis, added or subtracted, and the maximum of each row ----------
+// ---- Fold: the halves of the last axis, added or subtracted, and the maximum of each row --------
 
 static enum msc_status fold_infer(const struct msc_operator_call *call) {
     const struct msc_operator_tensor *x = &call->inputs[0];

@@ -1,14 +1,15 @@
-// Compresses a retrained network from a program: loads it, runs it, applies a strategy, replaces the weights,
-// fits the strategy to them, and exports the result.
+// Compresses a retrained network from a program: loads it, runs it, applies a strategy, replaces
+// the weights, fits the strategy to them, and exports the result.
 //
 //     cc -std=c11 -o retrained retrained.c $(pkg-config --cflags --libs mscgym)
 //     mscgym search ../digits/digits.json --quiet
-//     cp ../digits/digits.onnx ../digits/calibration.npz ../digits/msc_workspace/msc_quantize.json .
+//     cp ../digits/digits.onnx ../digits/calibration.npz .
+//     cp ../digits/msc_workspace/msc_quantize.json .
 //     mscgym graph digits.onnx -o retrained.json
 //     ./retrained digits.onnx calibration.npz msc_quantize.json retrained.safetensors small.onnx
 //
-// retrained.safetensors (or .npz) has the weights after training, under their names in digits.onnx; here they are
-// the original ones. Another .onnx with the same joints works as well.
+// retrained.safetensors (or .npz) has the weights after training, under their names in digits.onnx;
+// here they are the original ones. Another .onnx with the same joints works as well.
 #include <mscgym/model/model.h>
 #include <mscgym/pipeline/processor.h>
 #include <mscgym/model/strategies.h>
@@ -18,7 +19,8 @@
 
 #define MAX_INPUTS 8
 
-// The network's first output on the first batch, in floats if `strategy` is NULL. *out is owned by the caller.
+// The network's first output on the first batch, in floats if `strategy` is NULL. *out is owned by
+// the caller.
 static enum msc_status run(struct msc_array **out, struct msc_model *model,
                            const struct msc_strategy *strategy) {
     const struct msc_array *inputs[MAX_INPUTS];

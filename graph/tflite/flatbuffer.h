@@ -6,8 +6,8 @@
 //
 //     vector   uint32 length, then the elements; a string is a vector of bytes, followed by 0
 //     table    int32 distance back to its vtable, then the fields
-//     vtable   uint16 bytes of the vtable, uint16 bytes of the table, then for each field its uint16
-//              distance from the table's start, or 0 if it is absent
+//     vtable   uint16 bytes of the vtable, uint16 bytes of the table, then for each field a uint16,
+//              its distance from the table's start, or 0 if it is absent
 //     block    uint32 distance to the root table, 4 letters that identify the file
 //
 // Distances to vectors and tables are uint32, counted from the field that holds the distance.

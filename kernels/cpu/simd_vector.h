@@ -1,8 +1,8 @@
 // Vectors of 16 lanes of float32 (vfloat) or int32 (vint), for one instruction set at a time. Loops
 // written with these functions give the same bits for every instruction set.
 //
-//     #define MSC_VECTOR_AVX2 // before the first include; otherwise AVX-512 with VNNI on x86-64, and
-//                             // Advanced SIMD (NEON) on 64-bit Arm
+//     #define MSC_VECTOR_AVX2 // before the first include; otherwise AVX-512 with VNNI on x86-64,
+//                             // and Advanced SIMD (NEON) on 64-bit Arm
 //     #include "kernels/cpu/simd_chain_loops.h"
 //
 // Each instruction set has a header that defines:
@@ -26,7 +26,8 @@
 //     vs_load_bytes      loads the first n of 32 int8, after XOR with `flip`; other lanes hold
 //                        any number
 //     struct vlimits     how vi_store_bytes makes bytes of int32: adds the zero point and limits
-//                        the sums to low ... high. uint8 are computed as int8 that are lower by `below`
+//                        the sums to low ... high. uint8 are computed as int8 that are lower by
+//                        `below`
 //     vi_store_bytes     stores n vectors (1 to 4) as bytes, of which n_lanes are in use: more than
 //                        16 * (n - 1), at most 16 * n
 //     vi_store_lowest    stores the lowest 8 bits of each lane of a mask

@@ -27,8 +27,8 @@ extern const struct msc_backend_def msc_backend_vulkan;
 // loader, or this build has no Vulkan.
 enum msc_status msc_vulkan_loader(char out[], size_t n_bytes);
 #define MSC_VULKAN_MAX_DEVICES 16 // further devices are ignored
-// Lists up to `max` devices. Returns the number of all devices, at most MSC_VULKAN_MAX_DEVICES; 0 if
-// there is no driver or loader.
+// Lists up to `max` devices. Returns the number of all devices, at most MSC_VULKAN_MAX_DEVICES; 0
+// if there is no driver or loader.
 int msc_vulkan_list(struct msc_vulkan_device devices[], int max);
 // Finds a device by "uuid=…" (a prefix of the UUID is enough; it may begin with "GPU-") or "pci=…".
 // MSC_E_INVALID: the name has another form. MSC_E_DEVICE: no device or more than one matches; the

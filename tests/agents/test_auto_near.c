@@ -309,8 +309,8 @@ static bool says(struct msc_agent *agent, const char *words) {
     return is_said;
 }
 
-// The agent finds the link that undoes the saturation, and none for sums. Under the link, the losses
-// add up.
+// The agent finds the link that undoes the saturation, and none for sums. Under the link, the
+// losses add up.
 static void test_agents_auto_near__chosen_link(void **state) {
     static const struct {
         loss_fn loss;

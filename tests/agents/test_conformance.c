@@ -103,7 +103,8 @@ static void test_agents_conformance__same_seed_same_trace(void **state) {
     for_each(check_same_seed);
 }
 
-// Assembling the plan and asking for remarks before every call of `ask` does not change the proposals.
+// Assembling the plan and asking for remarks before every call of `ask` does not change the
+// proposals.
 static void check_assembling(const struct subject *subject) {
     const char *const envs[] = {small_toy, bounded_toy, pareto_toy};
     for (size_t i = 0; i < 3; i++) {

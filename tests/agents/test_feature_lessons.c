@@ -1,5 +1,5 @@
-// Tests what searches teach about features (agents/feature_lessons.h). Expected coefficients come from
-// make_feature_lessons.py.
+// Tests what searches teach about features (agents/feature_lessons.h). Expected coefficients come
+// from make_feature_lessons.py.
 #include "agents/feature_lessons.h"
 
 #include "agents/agent.h"

@@ -42,8 +42,8 @@ static void test_base_json__round_trips(void **state) {
     expect_written("7", "7");
 }
 
-// Strings that are not valid UTF-8 are written with U+FFFD for each bad byte, and control characters
-// escaped.
+// Strings that are not valid UTF-8 are written with U+FFFD for each bad byte, and control
+// characters escaped.
 static void test_base_json__writes_only_utf8(void **state) {
     static const struct {
         const char *text, *written;

@@ -11,9 +11,9 @@
 // title is printed above the table of the folders after it. With --rewritten PATH every model is
 // first exported to PATH and read from there; known failures with this option are listed under
 // "DEVICE-rewritten". If PATH ends in .msc or .json, the MSCGraph is written and read instead, and
-// must have no other failures than the model itself. --meaning selects what operators mean: what targets compute, or ONNX's text
-// (graph/targets.def), which ONNX's test data follow. X defaults to 1e-7, as in ONNX's own backend
-// test.
+// must have no other failures than the model itself. --meaning selects what operators mean: what
+// targets compute, or ONNX's text (graph/targets.def), which ONNX's test data follow. X defaults to
+// 1e-7, as in ONNX's own backend test.
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/str.h"

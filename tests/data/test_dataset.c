@@ -243,8 +243,8 @@ static void test_data_dataset__static_inputs_of_any_shape(void **state) {
     }
 }
 
-// Samples on axis 1, as the state of a recurrent layer has them. The values of sample i are those of
-// column i, whatever the batch: the array is x[d0][i][d2] = 100 d0 + 10 i + d2.
+// Samples on axis 1, as the state of a recurrent layer has them. The values of sample i are those
+// of column i, whatever the batch: the array is x[d0][i][d2] = 100 d0 + 10 i + d2.
 static struct msc_array *columns(int64_t n) {
     struct msc_array *a = NULL;
     assert_int_equal(msc_array_create(&a, MSC_DTYPE_F32, 3, (const int64_t[]){2, n, 3}), MSC_OK);

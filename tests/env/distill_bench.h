@@ -16,7 +16,8 @@ struct distill_bench {
 
 // Prepares the host, after the network in b->c exists.
 void distill_bench_open(struct distill_bench *b);
-// Like distill_bench_open, on another device than "cpu". On failure nothing is open but the network.
+// Like distill_bench_open, on another device than "cpu". On failure nothing is open but the
+// network.
 enum msc_status distill_bench_open_on(struct distill_bench *b, const char *device);
 void distill_bench_close(struct distill_bench *b);
 

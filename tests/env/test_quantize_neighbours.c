@@ -1,5 +1,5 @@
-// Which tasks of the environment `quantize` are neighbours in the network. Expected pairs are worked
-// out by hand for the small network.
+// Which tasks of the environment `quantize` are neighbours in the network. Expected pairs are
+// worked out by hand for the small network.
 #include "tests/env/space_case.h"
 
 static void assert_neighbours(const struct bench *b, size_t n, const uint32_t expected[][2]) {

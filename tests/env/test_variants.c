@@ -1,5 +1,5 @@
-// Cuts of variants of a network: where joints go that the tensor at a cut does not reach, and what is
-// refused.
+// Cuts of variants of a network: where joints go that the tensor at a cut does not reach, and what
+// is refused.
 #include "tests/graph/graph_samples.h"
 
 #include "env/placement/runs.h"
@@ -25,8 +25,8 @@ struct form {
     enum msc_dtype dtype;
 };
 
-// x -> a -> b -> c, and y = c + h, where h = tanh(gain) comes from a second input. Another output is
-// s = sigmoid(x).
+// x -> a -> b -> c, and y = c + h, where h = tanh(gain) comes from a second input. Another output
+// is s = sigmoid(x).
 static struct msc_graph *make_graph(const struct form *form) {
     struct msc_graph *g;
     int32_t chain[N_CHAIN + 1], x, gain, h = MSC_NO_ID, s = MSC_NO_ID;
@@ -83,8 +83,8 @@ static int32_t kept_group(const struct msc_place_network *network, const bool is
     return group;
 }
 
-// Wherever the joints beside the chain are in either file, pieces of both give the same outputs, and
-// nothing but the chain's tensors passes between them.
+// Wherever the joints beside the chain are in either file, pieces of both give the same outputs,
+// and nothing but the chain's tensors passes between them.
 static void test_env_variants__joints_beside_the_chain(void **state) {
     (void)state;
     for (int i = 0; i < (N_CHAIN + 1) * (N_CHAIN + 1); i++) {

@@ -1,5 +1,5 @@
-// The bytes are a configuration, as JSON, or else as YAML, or else as TOML. The configuration is read and shown with
-// all defaults. The shown text is read again and must give the same text.
+// The bytes are a configuration, as JSON, or else as YAML, or else as TOML. The configuration is
+// read and shown with all defaults. The shown text is read again and must give the same text.
 #include "base/json.h"
 #include "base/str.h"
 #include "config/config.h"

@@ -1,6 +1,6 @@
-// The bytes are an MSCGraph as text, a NUL, and a safetensors file with its weights; the NUL and the
-// weights may be missing. The graph is read, written in every form, and each form is read back. The
-// text is also read without weights; then the printed graph must read back as the same text.
+// The bytes are an MSCGraph as text, a NUL, and a safetensors file with its weights; the NUL and
+// the weights may be missing. The graph is read, written in every form, and each form is read back.
+// The text is also read without weights; then the printed graph must read back as the same text.
 #include "base/alloc.h"
 #include "base/str.h"
 #include "graph/onnx/load.h"

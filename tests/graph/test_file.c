@@ -1,5 +1,5 @@
-// Graph files: JSON and text, with weights in a file next to it. Weights that do not fit the graph are
-// refused. Expected graphs are those saved, and expected messages are written by hand.
+// Graph files: JSON and text, with weights in a file next to it. Weights that do not fit the graph
+// are refused. Expected graphs are those saved, and expected messages are written by hand.
 #include "base/file.h"
 #include "data/npy.h"
 #include "data/safetensors.h"

@@ -1,4 +1,5 @@
-// Decoders read from GGUF files, against the logits of transformers (tests/data/files/make_gguf.py).
+// Decoders read from GGUF files, against the logits of transformers
+// (tests/data/files/make_gguf.py).
 #include "base/alloc.h"
 #include "base/file.h"
 #include "data/npy.h"

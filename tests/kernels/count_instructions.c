@@ -4,8 +4,8 @@
 //     cc -shared -fPIC -DVERSION=1 -o count.so count_instructions.c
 //     qemu-aarch64 -plugin ./count.so PROGRAM
 //
-// Debian's qemu-user has no header of the interface, so the few functions are declared here. VERSION
-// is the version of the interface; a version of qemu accepts a range.
+// Debian's qemu-user has no header of the interface, so the few functions are declared here.
+// VERSION is the version of the interface; a version of qemu accepts a range.
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>

@@ -131,7 +131,8 @@ static void test_records_race__what_headers_are_refused(void **state) {
 // n trials that compete are measured on n batches, ceil(n / 2) * 3 more, and half of these, rounded
 // up, * 12 more. The greatest effort of 8 trials is that of 7 (43) and 1 that cannot win (16). With
 // a margin, all n may go on to 4 batches and ceil(n / 2) * 12 more, and those that cannot win only
-// to 4 batches. With rungs at 1, 2, 4 and 8 batches, 5 trials take 48, and 3 that cannot win 8 each.
+// to 4 batches. With rungs at 1, 2, 4 and 8 batches, 5 trials take 48, and 3 that cannot win 8
+// each.
 static void test_records_race__effort(void **state) {
     struct msc_race race;
     (void)state;

@@ -72,7 +72,8 @@ static void test_tools_block_fit__exact(void **state) {
         msc_block_fit_rows(bytes, x, 1, COLUMNS, NULL, type);
         msc_gguf_decode(y, bytes, COLUMNS / type->n, type);
         assert_memory_equal(x, y, sizeof(x));
-        // Every code of the type, with a scale of 1/4 and, with minimums, an offset of half of them.
+        // Every code of the type, with a scale of 1/4 and, with minimums, an offset of half of
+        // them.
         int n_codes = 1 << type->bits, zero = type->has_minimums ? n_codes / 2 : type->zero;
         for (int k = 0; k < COLUMNS; k++) {
             int code = k % type->n_in_part * n_codes / type->n_in_part;

@@ -1,9 +1,8 @@
 // Max and average pools with channels last: y[n][h][i][j][c] over windows of x[n][.][.][.][c], with
 // taps in the order of planes, rows and columns. NaN is kept. A mean divides by the number of taps
 // inside the image or, if padding counts, inside the image or the padding.
-// Buffers: 0 = x; 1 = y; 2 = geometry (three axes). Constants: 0 = lanes; 1 = repair; 2 = whether it
-// is max; 3 = whether padding counts.
-// Tile: lanes * per_lane outputs. Dispatched by vk_window.c.
+// Buffers: 0 = x; 1 = y; 2 = geometry (three axes). Constants: 0 = lanes; 1 = repair; 2 = whether
+// it is max; 3 = whether padding counts. Tile: lanes * per_lane outputs. Dispatched by vk_window.c.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #define BINDINGS 3
