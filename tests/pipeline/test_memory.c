@@ -18,8 +18,9 @@ static cJSON *parse(const char *text) {
 }
 
 static const char config[] =
-    "{\"model\":\"m.onnx\",\"dataset\":{\"inputs\":\"x.npz\"},\"quantize\":{\"gym\":[{\"env\":"
-    "{\"choices\":[{\"bits\":8},{\"bits\":4,\"observer\":\"mse\"}],\"bounds\":{\"size_ratio\":"
+    "{\"model\":\"m.onnx\",\"dataset\":{\"inputs\":\"x.npz\"},\"quantize\":{\"target\":\"generic\","
+    "\"gym\":[{\"env\":{\"choices\":[{\"bits\":8},{\"bits\":4,\"observer\":\"mse\"}],\"bounds\":{"
+    "\"size_ratio\":"
     "{\"max\":0.2}}},\"agent\":{\"type\":\"evolutionary\",\"population\":4}}]}}";
 
 // Checks that the configured choices are read. If they were lost, the defaults would be used
@@ -32,7 +33,7 @@ static enum msc_status make_config(void) {
     const cJSON *env = c->entries[0].env;
     assert_int_equal(cJSON_GetArraySize(cJSON_GetObjectItem(env, "choices")), 2);
     assert_non_null(cJSON_GetObjectItem(env, "bounds"));
-    assert_string_equal(cJSON_GetObjectItem(env, "target")->valuestring, "onnxruntime");
+    assert_string_equal(cJSON_GetObjectItem(env, "target")->valuestring, "generic");
     assert_int_equal(cJSON_GetObjectItem(c->entries[0].agent, "population")->valueint, 4);
     msc_config_destroy(c);
     return MSC_OK;
