@@ -1,12 +1,15 @@
 #include "cli/cli.h"
 
+#include "base/file.h"
 #include "base/json.h"
 #include "base/machine.h"
+#include "base/scratch.h"
 #include "base/str.h"
 #include "base/table.h"
 #include "cli/table.h"
 #include "pipeline/delivery.h"
 #include "model/latency.h"
+#include "model/runtime_samples.h"
 #include "tools/runtime.h"
 
 #include <inttypes.h>
@@ -49,7 +52,9 @@ static const struct msc_cli_option options[] = {
      .argument = "FILE",
      .type = MSC_CLI_TEXT,
      .values = MSC_CLI_FILES,
-     .help = "a .npz with samples for the inputs (default: random numbers)",
+     .help =
+         "samples for the inputs: a .npz, a .npy, a folder of images and so on (default: random "
+         "numbers)",
      .offset = BENCH(input)},
     {.name = "batch",
      .argument = "N",
@@ -88,12 +93,52 @@ struct bench {
 
 // ---- Measuring --------------------------------------------------------------------------------
 
+static struct msc_model_options model_options(const struct bench *b,
+                                              const struct msc_cli_call *call) {
+    struct msc_model_options o = MSC_MODEL_OPTIONS_INIT;
+    o.device = OWN_RUNTIME;
+    o.n_threads = b->n_threads;
+    o.is_single = true;
+    o.keeps_types = true;
+    o.log = &call->console->log;
+    o.plugins = b->values->common.operators.items;
+    o.n_plugins = b->values->common.operators.n;
+    return o;
+}
+
+// A runtime reads a .npz by itself. Samples of other forms are read for the first model and written
+// as a .npz to the scratch.
+static enum msc_status give_samples(struct msc_runtime_job *job, struct bench *b,
+                                    struct msc_scratch *scratch, const struct msc_cli_call *call) {
+    const struct bench_values *v = b->values;
+    struct msc_model_options o = model_options(b, call);
+    struct msc_runtime_samples samples = {0};
+    struct msc_model *model = NULL;
+    job->inputs = v->input;
+    if (!v->input || msc_path_ends_in(v->input, ".npz")) {
+        return MSC_OK;
+    }
+    o.bindings = job->bindings;
+    o.n_bindings = job->n_bindings;
+    MSC_TRY(msc_scratch_make(scratch, call->arena));
+    MSC_TRY(msc_model_open(&model, v->models.items[0], &o));
+    enum msc_status status = msc_model_load_first(model, v->input, v->batch);
+    if (status == MSC_OK) {
+        status = msc_runtime_samples_write_first(&samples, call->arena, model->dataset,
+                                                 model->specs, scratch->path, "samples");
+    }
+    msc_model_close(model);
+    job->inputs = status == MSC_OK ? samples.paths[0] : NULL;
+    return status;
+}
+
 static enum msc_status bench_runtime(struct bench *b, const struct msc_cli_call *call) {
     const struct bench_values *v = b->values;
     const struct msc_runtime_options o = MSC_RUNTIME_OPTIONS_INIT;
     struct msc_runtime_job job = MSC_RUNTIME_JOB_INIT;
     const struct msc_runtime_found *found;
     struct msc_runtime *runtime = NULL;
+    struct msc_scratch scratch = {0};
     enum msc_status status;
     MSC_TRY(msc_cli_bindings(&job.bindings, &job.n_bindings, &v->common.bind, call->arena));
     MSC_TRY(msc_runtime_start(&runtime, &o));
@@ -109,30 +154,24 @@ static enum msc_status bench_runtime(struct bench *b, const struct msc_cli_call 
     job.runtime = b->runtime;
     job.models = v->models.items;
     job.n_models = v->models.n;
-    job.inputs = v->input;
+    MSC_TRY_OUT(give_samples(&job, b, &scratch, call));
     job.batch = v->batch;
     job.n_threads = b->n_threads;
     job.n_rounds = v->rounds;
     status = msc_runtime_latency(runtime, &job, &b->latency);
 out:
     msc_runtime_stop(runtime);
+    msc_scratch_remove(&scratch);
     return status;
 }
 
 static enum msc_status bench_own(struct bench *b, const struct msc_cli_call *call) {
     const struct bench_values *v = b->values;
-    struct msc_model_options o = MSC_MODEL_OPTIONS_INIT;
+    struct msc_model_options o = model_options(b, call);
     struct msc_model **models = msc_arena_array(call->arena, v->models.n, sizeof *models);
     enum msc_status status = MSC_OK;
     MSC_TRY(MSC_ALLOCATED(models));
     memset(models, 0, v->models.n * sizeof models[0]);
-    o.device = OWN_RUNTIME;
-    o.n_threads = b->n_threads;
-    o.is_single = true;
-    o.keeps_types = true;
-    o.log = &call->console->log;
-    o.plugins = v->common.operators.items;
-    o.n_plugins = v->common.operators.n;
     MSC_TRY(msc_cli_bindings(&o.bindings, &o.n_bindings, &v->common.bind, call->arena));
     for (size_t i = 0; i < v->models.n; i++) {
         MSC_TRY_OUT(msc_model_open(&models[i], v->models.items[i], &o));

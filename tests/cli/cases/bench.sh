@@ -31,6 +31,19 @@ try mscgym bench a.onnx b.onnx --rounds 4 --threads 2 --input x.npz --batch 8 --
 cat request.txt
 try mscgym bench a.onnx b.onnx --rounds 4 --threads 1 --bind N=4 --bind M=2 >/dev/null
 cat request.txt
+echo "- samples that are no .npz are written as one"
+cp "$FILES/../../../examples/digits/digits.onnx" .
+python3 -c 'import sys, zipfile; zipfile.ZipFile(sys.argv[1]).extract("image.npy")' \
+    "$FILES/../../../examples/digits/calibration.npz"
+runtime 'cp "$(echo "$request" | jq -r .inputs)" given.npz
+echo "{\"models\":[{\"runs\":7,\"us\":[10,30,20,40]}]}"
+read -r done'
+try mscgym bench digits.onnx --rounds 4 --threads 1 --batch 3 --input image.npy >/dev/null
+mscgym run digits.onnx --inputs given.npz -o given_out.npz --quiet
+mscgym run digits.onnx --inputs image.npy --samples 3 -o own_out.npz --quiet
+cmp given_out.npz own_out.npz && echo "the same samples"
+try mscgym bench digits.onnx --input absent.npy 2>&1 | grep -v "^cp:"
+runtime "$measured"
 echo "- what cannot be measured"
 try mscgym bench a.onnx b.onnx --runtime openvino
 try mscgym bench a.onnx b.onnx --runtime abacus
