@@ -6,6 +6,7 @@
 #include "base/rng.h"
 
 #include <math.h>
+#include <stdbool.h>
 #include <string.h>
 
 // Natural logarithm of x > 0, by the series of atanh on [sqrt(1/2), sqrt(2)]. Error below 1e-13.

@@ -1,7 +1,6 @@
 // A search agent as a shared library: it changes one random task of the best point so far.
 //
-//     flags=$(pkg-config --cflags mscgym)
-//     cc -std=c11 -shared -fPIC $flags -o hill_climb_agent.so hill_climb_agent.c
+//     cc -shared -fPIC $(pkg-config --cflags mscgym) -o hill_climb_agent.so hill_climb_agent.c
 //     mscgym agents ./hill_climb_agent.so
 //
 // In the configuration of a search:

@@ -1,8 +1,7 @@
 // Operators of the domain "made.up" as a shared library: Blur and Fold (make_model.py wrote a
 // network with them).
 //
-//     flags=$(pkg-config --cflags mscgym)
-//     cc -std=c11 -shared -fPIC $flags -o made_up_operators.so made_up_operators.c
+//     cc -shared -fPIC $(pkg-config --cflags mscgym) -o made_up_operators.so made_up_operators.c
 //     mscgym run made_up.onnx --operators ./made_up_operators.so --inputs made_up.npz -o out.npz
 //
 // The functions that it calls are in the program that loads it, so nothing is linked.
