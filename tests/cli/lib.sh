@@ -6,6 +6,25 @@ try() {
     echo "exit $?"
 }
 
+# Names the default target alike on all processors: those without VNNI have one of their own.
+default_target() {
+    sed 's/onnxruntime_avx2/onnxruntime/g'
+}
+
+# close A.npy B.npy: whether two files of float32 have the same values up to rounding. oneDNN may sum in
+# another order in an exported model than under a strategy, whose weights are edited when it runs.
+close() {
+    python3 - "$@" <<'END'
+import array, sys
+def values(path):
+    with open(path, "rb") as file:
+        return array.array("f", file.read()[128:])
+a, b = map(values, sys.argv[1:])
+if len(a) != len(b) or max(abs(x - y) for x, y in zip(a, b)) > 1e-5 * max(map(abs, a)):
+    sys.exit(f"{sys.argv[1]} and {sys.argv[2]} differ")
+END
+}
+
 # toy NAME TRIALS [MEMBERS]: writes NAME.json, a search in the toy environment. MEMBERS are further
 # JSON members of the environment.
 toy() {

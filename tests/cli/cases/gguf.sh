@@ -38,7 +38,7 @@ mscgym export w/quantize_0.jsonl -o small.gguf --tensor-types types.txt 2>&1 | g
 jq -r '.[0].winner | "tensors: \(.metrics.size_bytes) bytes"' report.json | diff - bytes.txt && echo same bytes
 mscgym run small.gguf --input input_ids="$FILES/../../data/files/gguf_ids.npy" --output a >out.txt 2>&1 || cat out.txt
 mscgym run llama.gguf --strategy w/msc_quantize.json --input input_ids="$FILES/../../data/files/gguf_ids.npy" --output b >out.txt 2>&1 || cat out.txt
-cmp a/logits.npy b/logits.npy && echo same logits
+close a/logits.npy b/logits.npy && echo same logits
 sed 's/=.*/=TYPE/' types.txt
 mscgym export --model llama.gguf --strategy w/msc_quantize.json -o again.gguf | diff - bytes.txt && cmp again.gguf small.gguf && echo same file
 mscgym export --model llama.gguf -o plain.gguf

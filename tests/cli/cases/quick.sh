@@ -5,7 +5,7 @@ small() { # FAKE has latencies; with --float of the best plan, the plain plan an
     FAKE='{"us": [30, 20, 10, 10, 10, 10, 10, 10, 10]}' try mscgym quantize "$FILES/tiny.onnx" --inputs "$FILES/inputs.npz" -o small.onnx "$@"
 }
 small --labels "$FILES/labels.npy" --float 0 >said.txt
-sed -n 's/weights .*/WEIGHTS/p; /runtime\|^model\|exit/p' said.txt | sed 's/   */  /g'
+sed -n 's/weights .*/WEIGHTS/p; /runtime\|^model\|exit/p' said.txt | sed 's/   */  /g' | default_target
 ls
 mscgym run small.onnx --input x="$FILES/x.npy" --output out --repeat 0 && ls out
 
@@ -20,7 +20,7 @@ echo "- the best is what loses least on the samples held back, and what is writt
 small --json --float 0 >report.json
 jq -c '[.target, .samples, .held_back, .model, (.plans | length),
     (.plans | map([.weights, .activations]) | unique | length), ([.plans[] | select(.plain)] | length),
-    ([.plans[].examined.validation.distill_loss] | . == sort), (.reference | keys)]' <(sed '$d' report.json)
+    ([.plans[].examined.validation.distill_loss] | . == sort), (.reference | keys)]' <(sed '$d' report.json) | default_target
 # A search with the plain plan's choice for all tensors reports the same loss.
 small --target generic --float 0 --json >report.json
 jq -r '.plans[] | select(.plain) | .examined.validation.distill_loss' <(sed '$d' report.json) >here.txt
@@ -29,7 +29,7 @@ sed -i 's/{"bits": 8}, {"bits": 4}/{"bits": 8, "observer": "minmax"}/' a.json
 mscgym search a.json --quiet --json |
     jq -r '.[0].winner.examined.validation.distill_loss' >there.txt
 # Losses are summed in other batches, so the last digits may differ.
-cmp <(awk '{ printf "%.12g\n", $1 }' here.txt) <(awk '{ printf "%.12g\n", $1 }' there.txt) && echo "as in a search"
+cmp <(awk '{ printf "%.6g\n", $1 }' here.txt) <(awk '{ printf "%.6g\n", $1 }' there.txt) && echo "as in a search"
 
 echo "- tensors left float where that pays, as many as they may be"
 for n in 0 1 4; do
@@ -58,7 +58,7 @@ done
 cmp 1.onnx 2.onnx && rm 1.onnx 2.onnx
 
 echo "- without its runtime"
-MSCGYM_RUNTIME=no/runtime small --float 0 | grep 'runtime\|exit' | sed 's/: .*mscgym-runtime/: mscgym-runtime/'
+MSCGYM_RUNTIME=no/runtime small --float 0 | grep 'runtime\|exit' | sed 's/: .*mscgym-runtime/: mscgym-runtime/' | default_target
 small --target tensorrt | grep -c runtime
 
 echo "- floats where integers would take more time, from weights of bytes"

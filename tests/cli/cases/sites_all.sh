@@ -50,4 +50,4 @@ mscgym search old.json | grep '^trials'
 tiny new
 sed -i 's/"target": "generic", //' new.json
 mscgym search new.json >/dev/null
-head -n 1 new/tiny.jsonl | jq -c '.env.params | [.target, .sites]'
+head -n 1 new/tiny.jsonl | jq -c '.env.params | [.target, .sites]' | default_target
