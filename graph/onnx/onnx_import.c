@@ -532,7 +532,7 @@ void msc_onnx__finish(struct msc_onnx_import *im) {
 
 static enum msc_status import_model(struct msc_onnx_import *im) {
     im->proto = im->model->graph;
-    MSC_TRY(msc_onnx__expand_sparse(im->model->graph, im->folder));
+    MSC_TRY(msc_onnx__expand_sparse(im->model, im->folder));
     MSC_TRY(msc_onnx__sort_nodes(im->model->graph));
     MSC_TRY(check_bindings(im));
     return import_graph(im);

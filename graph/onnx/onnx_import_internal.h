@@ -172,9 +172,9 @@ enum msc_status msc_onnx__check_weight_layers(struct msc_onnx_import *im);
 enum msc_status msc_onnx__find_modules(struct msc_onnx_import *im);
 // onnx_import_order.c: sorts the nodes of a graph, except those of bodies.
 enum msc_status msc_onnx__sort_nodes(Onnx__GraphProto *graph);
-// Replaces sparse initialisers and constants, also those of bodies, by dense ones. `folder` is
-// where external data is.
-enum msc_status msc_onnx__expand_sparse(Onnx__GraphProto *g, const char *folder);
+// Replaces sparse initialisers and constants, also those of bodies and functions, by dense ones.
+// `folder` is where external data is.
+enum msc_status msc_onnx__expand_sparse(Onnx__ModelProto *m, const char *folder);
 
 // The import's prefix followed by the name that the node's module gives, or else by the node's name
 // in the file; "" if the node has no name.

@@ -142,20 +142,32 @@ static enum msc_status expand_constant(Onnx__AttributeProto *a, const char *fold
     return MSC_OK;
 }
 
-enum msc_status msc_onnx__expand_sparse(Onnx__GraphProto *g, const char *folder) {
-    MSC_TRY(expand_initializers(g, folder));
-    for (size_t i = 0; i < g->n_node; i++) {
-        const Onnx__NodeProto *p = g->node[i];
+static enum msc_status expand_graph(Onnx__GraphProto *g, const char *folder);
+
+static enum msc_status expand_nodes(Onnx__NodeProto *const nodes[], size_t n, const char *folder) {
+    for (size_t i = 0; i < n; i++) {
+        const Onnx__NodeProto *p = nodes[i];
         for (size_t k = 0; k < p->n_attribute; k++) {
             enum msc_status status = expand_constant(p->attribute[k], folder);
             if (status != MSC_OK) {
                 return msc_status_prefix(status, "node '%s' (Constant): its sparse tensor",
                                          p->name ? p->name : "");
             }
-            if (p->attribute[k]->g != NULL) {
-                MSC_TRY(msc_onnx__expand_sparse(p->attribute[k]->g, folder));
-            }
+            MSC_TRY(p->attribute[k]->g ? expand_graph(p->attribute[k]->g, folder) : MSC_OK);
         }
+    }
+    return MSC_OK;
+}
+
+static enum msc_status expand_graph(Onnx__GraphProto *g, const char *folder) {
+    MSC_TRY(expand_initializers(g, folder));
+    return expand_nodes(g->node, g->n_node, folder);
+}
+
+enum msc_status msc_onnx__expand_sparse(Onnx__ModelProto *m, const char *folder) {
+    MSC_TRY(expand_graph(m->graph, folder));
+    for (size_t i = 0; i < m->n_functions; i++) {
+        MSC_TRY(expand_nodes(m->functions[i]->node, m->functions[i]->n_node, folder));
     }
     return MSC_OK;
 }
