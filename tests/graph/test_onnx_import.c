@@ -391,6 +391,9 @@ static void test_graph_onnx_import__sparse(void **state) {
     check_floats(weight_of(g, "product", "weight"), 6, coordinates);
     check_floats(weight_of(g, "constant", "const"), 4, offsets);
     msc_graph_destroy(g);
+    g = load_file(MSC_TESTS_MODEL("sparse_function"));
+    check_floats(weight_of(g, "call/constant", "const"), 4, offsets);
+    msc_graph_destroy(g);
 }
 
 struct refusal {

@@ -573,6 +573,15 @@ def sparse_model(indices):
 save("sparse", sparse_model([[0, 1], [1, 0], [1, 2]]))
 save("sparse_outside", sparse_model([[0, 1], [2, 0], [1, 2]]))
 
+# A function with a sparse constant.
+model = build([node("Shift", ["x"], ["y"], "call", domain="my")], [value("x", [4, 2])], [value("y", [4, 2])],
+              domain="my")
+model.ir_version = 8
+model.functions.append(helper.make_function("my", "Shift", ["x"], ["y"], [
+    node("Constant", [], ["c"], "constant", sparse_value=sparse("", [4, 1], [1, 3], [3, 4])),
+    node("Add", ["x", "c"], ["y"], "sum")], [helper.make_opsetid("", 13)]))
+save("sparse_function", model)
+
 # The end of a classifier as skl2onnx writes it by default.
 save("zip_map", build([
     node("Softmax", ["x"], ["p"], "softmax"),
